@@ -174,7 +174,7 @@ Slot* CacheCore::acquire_slow(Request request, OnMiss on_miss, Deadline deadline
       }
       if (live_ + building_ >= max_live_) {
         if (retired.empty()) {
-          Slot* const victim = cheapest_idle(nullptr);
+          Slot* const victim = cheapest_idle();
           if (victim == nullptr) {
             wait_for_return(lock, request, deadline);
           } else {
@@ -253,7 +253,6 @@ Slot& CacheCore::start_build(Request request) {
   std::unique_ptr<KeyRecord> made;
   if (record == nullptr) {
     made = make_record(request);
-    made->use = history_->take(request.hash);
     record = made.get();
   }
   std::shared_ptr<Flight> flight;
@@ -262,13 +261,16 @@ Slot& CacheCore::start_build(Request request) {
     flight->builder = std::this_thread::get_id();
   }
   if (vacant_ == nullptr) {
-    slots_.reserve(slots_.size() + 1);
+    if (slots_.size() == slots_.capacity()) slots_.reserve(std::max<std::size_t>(16, 2 * slots_.size()));
     Slot& added = add_slot();
     added.next = vacant_;
     vacant_ = &added;
     slots_.push_back(&added);
   }
-  if (made) index_.emplace(request.hash, std::move(made));
+  if (made) {
+    index_.emplace(request.hash, std::move(made));
+    record->use = history_->take(request.hash);
+  }
 
   Slot& slot = *vacant_;
   vacant_ = slot.next;
@@ -337,13 +339,13 @@ std::chrono::nanoseconds CacheCore::create_with_retry(Slot& slot) {
   }
 }
 
-void CacheCore::count_build_failure(const Slot& slot, const std::string& what) noexcept {
+void CacheCore::count_build_failure(const Slot& slot, const char* what) noexcept {
   {
     const MutexLock lock(mutex_);
     ++totals_.build_failures;
   }
   const KeyRecord& record = *slot.record;
-  notify(key_of(record), record.hash, [&what](Listener& to, const KeyRef& key) { to.on_build_failed(key, what); });
+  notify(key_of(record), record.hash, [what](Listener& to, const KeyRef& key) { to.on_build_failed(key, what); });
 }
 
 void CacheCore::publish(Slot& slot, std::chrono::nanoseconds cost, std::size_t bytes) noexcept {
@@ -558,60 +560,53 @@ void CacheCore::enforce(KeyRecord* record, Retired& retired) noexcept {
 
 void CacheCore::shed(EvictionCause cause, KeyRecord* only, Retired& retired) noexcept {
   // A place that a leased handle holds for its return costs nothing to take: it will have to ask when it comes back.
-  if (take_place_of_leased(only)) return;
-  Slot* const victim = cheapest_idle(only);
-  // If it is leased in this instant, its place is there to be taken in the next round.
-  if (victim != nullptr) evict(*victim, cause, retired);
-}
-
-bool CacheCore::take_place_of_leased(KeyRecord* only) noexcept {
-  const auto take = [this](Slot& slot) LARDER_REQUIRES(mutex_) {
-    if (!slot.in_budget || is_idle(slot) || !slot.set_unlocked(false, true)) return false;
+  const auto take_place = [this](Slot& slot) LARDER_REQUIRES(mutex_) {
+    if (!slot.set_unlocked(false, true)) return false;
     leave_budget(slot);
     return true;
   };
-  if (only != nullptr) {
-    for (Slot* slot = only->slots; slot != nullptr; slot = slot->next_of_key) {
-      if (take(*slot)) return true;
-    }
-    return false;
-  }
-  for (Slot* const slot : slots_) {
-    if (take(*slot)) return true;
-  }
-  return false;
+  Slot* const victim = cheapest_idle(only, take_place);
+  // If the victim is leased in this instant, its place is there to be taken in the next round.
+  if (victim != nullptr) evict(*victim, cause, retired);
 }
 
-Slot* CacheCore::cheapest_idle(KeyRecord* only) noexcept {
+template <class StopAtLeased>
+Slot* CacheCore::cheapest_idle(KeyRecord* only, StopAtLeased&& stop_at_leased) noexcept {
   Slot* cheapest = nullptr;
   double lowest = 0;
+  // Of one key's idle handles the one returned first is the one least likely to be asked for.
   const auto consider = [&](KeyRecord& record) LARDER_REQUIRES(mutex_) {
-    // Of one key's idle handles the one returned first is the one least likely to be asked for.
     Slot* oldest = nullptr;
     std::size_t idle = 0;
     for (Slot* slot = record.slots; slot != nullptr; slot = slot->next_of_key) {
-      if (!slot->in_budget || !is_idle(*slot)) continue;
+      if (!slot->in_budget) continue;
+      if (!is_idle(*slot)) {
+        if (stop_at_leased(*slot)) return true;
+        continue;
+      }
       harvest(*slot);
       ++idle;
       if (oldest == nullptr || returned_at(*slot) < returned_at(*oldest)) oldest = slot;
     }
-    if (oldest == nullptr) return;
+    if (oldest == nullptr) return false;
     const double its_score = score(record, *oldest, idle - 1);
     if (cheapest == nullptr || its_score < lowest || (its_score == lowest && returned_at(*oldest) < returned_at(*cheapest))) {
       cheapest = oldest;
       lowest = its_score;
     }
+    return false;
   };
-  if (only != nullptr) {
-    consider(*only);
-  } else {
-    for (Slot* const slot : slots_) {
-      // Each record once, at the head of its list.
-      if (slot->record != nullptr && slot->record->slots == slot) consider(*slot->record);
-    }
-    inflation_ = std::max(inflation_, lowest);
+  if (only != nullptr) return consider(*only) ? nullptr : cheapest;
+  for (Slot* const slot : slots_) {
+    // Each record once, at the head of its list.
+    if (slot->record != nullptr && slot->record->slots == slot && consider(*slot->record)) return nullptr;
   }
+  inflation_ = std::max(inflation_, lowest);
   return cheapest;
+}
+
+Slot* CacheCore::cheapest_idle() noexcept {
+  return cheapest_idle(nullptr, [](Slot&) { return false; });
 }
 
 double CacheCore::score(const KeyRecord& record, const Slot& slot, std::size_t spare) const noexcept {
@@ -740,7 +735,7 @@ std::size_t CacheCore::trim(std::size_t bytes) noexcept {
       }
     }
     while (freed < bytes) {
-      Slot* const victim = cheapest_idle(nullptr);
+      Slot* const victim = cheapest_idle();
       if (victim == nullptr) break;
       const std::size_t held = victim->bytes.load(std::memory_order_relaxed);
       if (evict(*victim, EvictionCause::pressure, retired)) freed += held;
