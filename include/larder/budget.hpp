@@ -22,7 +22,7 @@ struct Budget {
 
   std::optional<std::size_t> max_idle = std::nullopt;          ///< idle handles in the cache
   std::optional<std::size_t> max_idle_per_key = std::nullopt;  ///< idle handles of any one key
-  std::optional<std::size_t> max_idle_bytes = std::nullopt;    ///< bytes held by idle handles, as the factory tells them
+  std::optional<std::size_t> max_idle_bytes = std::nullopt;  ///< bytes held by idle handles, as the factory tells them
   /// How long a handle may lie idle. Handles past it go at the next call on the cache (there is no background thread).
   /// While an age is set every call reads the clock and takes the mutex.
   std::optional<std::chrono::nanoseconds> max_idle_age = std::nullopt;
@@ -33,7 +33,8 @@ struct Budget {
 /// Reads a count such as "64" or "unlimited"; nullopt when the text is anything else or does not fit.
 [[nodiscard]] std::optional<std::size_t> parse_count(std::string_view text) noexcept;
 
-/// Reads a size in bytes such as "1048576", "256MiB", "2GiB", "64KiB" or "unlimited"; nullopt when malformed or too large.
+/// Reads a size in bytes such as "1048576", "256MiB", "2GiB", "64KiB" or "unlimited"; nullopt when malformed or too
+/// large.
 [[nodiscard]] std::optional<std::size_t> parse_bytes(std::string_view text) noexcept;
 
 /// Reads a duration such as "250ms", "30s", "5min", "2h" or "unlimited"; nullopt when malformed or too large.

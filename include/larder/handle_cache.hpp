@@ -6,10 +6,9 @@
 //   auto plan = plans.acquire(spec);      // a hit takes tens of nanoseconds; a miss builds
 //   execute(*plan, in, out);              // returned at scope exit
 //
-// Costs: a hit takes two locked instructions on memory no other thread writes. A miss takes one mutex twice, never across
-// a create or destroy. An eviction scans the idle handles.
-// Not promised: fairness between waiting threads, and the order of uses by different threads between two calls that
-// took the mutex.
+// Costs: a hit takes two locked instructions on memory no other thread writes. A miss takes one mutex twice, never
+// across a create or destroy. An eviction scans the idle handles. Not promised: fairness between waiting threads, and
+// the order of uses by different threads between two calls that took the mutex.
 #pragma once
 
 #include <chrono>
@@ -31,8 +30,8 @@ namespace larder {
 
 /// A bounded cache of the handles that `Factory` makes.
 ///
-/// Every member is safe to call from several threads at once, except the destructor. The caller's current device context
-/// is the same after each call as before it, also when the call throws.
+/// Every member is safe to call from several threads at once, except the destructor. The caller's current device
+/// context is the same after each call as before it, also when the call throws.
 template <HandleFactory Factory>
 class HandleCache {
  public:
@@ -58,14 +57,10 @@ class HandleCache {
   ///
   /// @throws whatever Factory::create or Factory::prepare throws; Closed when the cache is destroyed meanwhile.
   /// With Options::max_live set it waits until a handle comes back.
-  Lease<Factory> acquire(const Key& key)
-    requires(!StreamFactory<Factory>)
-  {
+  Lease<Factory> acquire(const Key& key) requires(!StreamFactory<Factory>) {
     return core_->acquire(key, {}, Deadline::max());
   }
-  Lease<Factory> acquire(const Key& key, Stream stream)
-    requires StreamFactory<Factory>
-  {
+  Lease<Factory> acquire(const Key& key, Stream stream) requires StreamFactory<Factory> {
     return core_->acquire(key, stream, Deadline::max());
   }
 
@@ -73,14 +68,10 @@ class HandleCache {
   /// Sharing::shared, while another thread builds the handle.
   ///
   /// @throws DeadlineExceeded
-  Lease<Factory> acquire(const Key& key, Deadline deadline)
-    requires(!StreamFactory<Factory>)
-  {
+  Lease<Factory> acquire(const Key& key, Deadline deadline) requires(!StreamFactory<Factory>) {
     return core_->acquire(key, {}, deadline);
   }
-  Lease<Factory> acquire(const Key& key, Stream stream, Deadline deadline)
-    requires StreamFactory<Factory>
-  {
+  Lease<Factory> acquire(const Key& key, Stream stream, Deadline deadline) requires StreamFactory<Factory> {
     return core_->acquire(key, stream, deadline);
   }
 
@@ -88,14 +79,8 @@ class HandleCache {
   /// for a build.
   ///
   /// @throws whatever Factory::prepare throws
-  Lease<Factory> try_acquire(const Key& key)
-    requires(!StreamFactory<Factory>)
-  {
-    return core_->try_acquire(key, {});
-  }
-  Lease<Factory> try_acquire(const Key& key, Stream stream)
-    requires StreamFactory<Factory>
-  {
+  Lease<Factory> try_acquire(const Key& key) requires(!StreamFactory<Factory>) { return core_->try_acquire(key, {}); }
+  Lease<Factory> try_acquire(const Key& key, Stream stream) requires StreamFactory<Factory> {
     return core_->try_acquire(key, stream);
   }
 
@@ -107,18 +92,16 @@ class HandleCache {
   /// Leases a handle to a caller that cannot hold a Lease; every checkout needs one checkin.
   ///
   /// @throws as acquire
-  Handle checkout(const Key& key)
-    requires(!StreamFactory<Factory> && std::copyable<Handle> && detail::Hashable<Handle>)
-  {
+  Handle checkout(const Key& key) requires(!StreamFactory<Factory> && std::copyable<Handle> &&
+                                           detail::Hashable<Handle>) {
     return core_->checkout(key);
   }
 
   /// Returns a checked-out handle.
   ///
   /// @throws UnknownHandle, and changes nothing, when the handle is not checked out of this cache (or no more)
-  void checkin(const Handle& handle)
-    requires(!StreamFactory<Factory> && std::copyable<Handle> && detail::Hashable<Handle>)
-  {
+  void checkin(const Handle& handle) requires(!StreamFactory<Factory> && std::copyable<Handle> &&
+                                              detail::Hashable<Handle>) {
     core_->checkin(handle);
   }
 
@@ -134,9 +117,7 @@ class HandleCache {
   std::size_t trim(std::size_t bytes) noexcept { return core_->trim(bytes); }
 
   /// The context is gone: forgets its handles without destroying them, leased ones when they come back.
-  void invalidate(const detail::ContextOf<Factory>& context) noexcept
-    requires ContextFactory<Factory>
-  {
+  void invalidate(const detail::ContextOf<Factory>& context) noexcept requires ContextFactory<Factory> {
     core_->invalidate(context);
   }
 

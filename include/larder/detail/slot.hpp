@@ -20,13 +20,14 @@
 //                          leased U=1 -> idle U=1        try_return()       last lease
 //   with the cache mutex   idle       -> leased          claim_locked()     U as the budget allows
 //                          leased U=0 -> idle            keep()             last lease
-//                          leased U=0 <-> leased U=1     set_unlocked()     gives the handle a place in the budget, or takes it
-//                          idle       -> owned           retire_idle()      the caller destroys the handle
+//                          leased U=0 <-> leased U=1     set_unlocked()     gives the handle a place in the budget, or
+//                          takes it idle       -> owned           retire_idle()      the caller destroys the handle
 //                                                        or retire()
 //                          leased     -> retiring        retire()           U cleared: the last return takes the mutex
 //                          retiring   -> owned           drop_last()        the caller destroys the handle
 //                          owned      -> leased          publish()          the handle was built
-//                          owned      -> owned           vacate()           generation+1: every remembered claim now fails
+//                          owned      -> owned           vacate()           generation+1: every remembered claim now
+//                          fails
 //
 // Invariant that keeps the budget exact: the handles that are idle, or leased with U=1, never exceed the budget, and
 // membership of that set changes only with the mutex held. So a return with U=1 cannot break the budget.
@@ -71,14 +72,16 @@ class alignas(64) Slot {
 
   /// Claims an exclusive handle that was idle with exactly this word.
   [[nodiscard]] bool claim(Word idle_word) noexcept {
-    return word_.compare_exchange_strong(idle_word, idle_word + lease_one, std::memory_order_acquire, std::memory_order_relaxed);
+    return word_.compare_exchange_strong(idle_word, idle_word + lease_one, std::memory_order_acquire,
+                                         std::memory_order_relaxed);
   }
 
   /// Adds a lease to a shared handle of that generation.
   [[nodiscard]] bool claim_shared(Word seen) noexcept {
     Word word = word_.load(std::memory_order_relaxed);
     while (generation(word) == generation(seen) && unlocked(word)) {
-      if (word_.compare_exchange_weak(word, word + lease_one, std::memory_order_acquire, std::memory_order_relaxed)) return true;
+      if (word_.compare_exchange_weak(word, word + lease_one, std::memory_order_acquire, std::memory_order_relaxed))
+        return true;
     }
     return false;
   }
@@ -101,11 +104,13 @@ class alignas(64) Slot {
 
   // --- With the mutex of the cache held ------------------------------------------------------------------------------
 
-  /// Adds a lease to an idle slot (or, shared, to a leased one); false when another thread got it first or it is retiring.
+  /// Adds a lease to an idle slot (or, shared, to a leased one); false when another thread got it first or it is
+  /// retiring.
   [[nodiscard]] bool claim_locked(bool shared) noexcept {
     Word word = word_.load(std::memory_order_relaxed);
     while (!retiring(word) && (shared || leases(word) == 0)) {
-      if (word_.compare_exchange_weak(word, word + lease_one, std::memory_order_acquire, std::memory_order_relaxed)) return true;
+      if (word_.compare_exchange_weak(word, word + lease_one, std::memory_order_acquire, std::memory_order_relaxed))
+        return true;
     }
     return false;
   }
@@ -115,7 +120,9 @@ class alignas(64) Slot {
     Word word = word_.load(std::memory_order_relaxed);
     while (!retiring(word) && !(only_leased && leases(word) == 0)) {
       const Word wanted = on ? (word | unlocked_bit) : (word & ~unlocked_bit);
-      if (wanted == word || word_.compare_exchange_weak(word, wanted, std::memory_order_acq_rel, std::memory_order_relaxed)) return true;
+      if (wanted == word ||
+          word_.compare_exchange_weak(word, wanted, std::memory_order_acq_rel, std::memory_order_relaxed))
+        return true;
     }
     return false;
   }
@@ -145,7 +152,8 @@ class alignas(64) Slot {
   [[nodiscard]] bool drop_if_not_last() noexcept {
     Word word = word_.load(std::memory_order_relaxed);
     while (leases(word) > 1) {
-      if (word_.compare_exchange_weak(word, word - lease_one, std::memory_order_acq_rel, std::memory_order_relaxed)) return true;
+      if (word_.compare_exchange_weak(word, word - lease_one, std::memory_order_acq_rel, std::memory_order_relaxed))
+        return true;
     }
     return false;
   }
@@ -178,25 +186,25 @@ class alignas(64) Slot {
   std::atomic<Word> word_{retiring_bit};
 
  public:
-  KeyRecord* record = nullptr;              // owner; stable while the slot is live
-  std::uint64_t hash = 0;                   // owner
-  std::atomic<std::uint64_t> epoch{0};      // owner; when it was last returned: epoch first, then tick
-  std::atomic<std::uint64_t> tick{0};       // owner
-  std::atomic<std::uint64_t> hits{0};       // owner; total over the slot's life, never reset
-  std::atomic<std::size_t> bytes{0};        // owner, with the mutex held
+  KeyRecord* record = nullptr;          // owner; stable while the slot is live
+  std::uint64_t hash = 0;               // owner
+  std::atomic<std::uint64_t> epoch{0};  // owner; when it was last returned: epoch first, then tick
+  std::atomic<std::uint64_t> tick{0};   // owner
+  std::atomic<std::uint64_t> hits{0};   // owner; total over the slot's life, never reset
+  std::atomic<std::size_t> bytes{0};    // owner, with the mutex held
 
   // Everything below: with the mutex held.
   enum class Stage : std::uint8_t { vacant, building, live, leaving };
   Stage stage = Stage::vacant;
-  bool in_budget = false;                   // idle, or leased with U=1
-  bool condemned = false;                   // cleared or invalidated while leased or building
-  bool forget = false;                      // to be abandoned, not destroyed
+  bool in_budget = false;  // idle, or leased with U=1
+  bool condemned = false;  // cleared or invalidated while leased or building
+  bool forget = false;     // to be abandoned, not destroyed
   EvictionCause cause = EvictionCause::cleared;
   Slot* next_of_key = nullptr;
-  Slot* next = nullptr;                     // in the free list, or in the retired list of one call
-  std::uint64_t seen_hits = 0;              // hits already in the key's history
-  std::chrono::nanoseconds idle_since{0};   // only while an age budget is set
-  std::thread::id owner;                    // the thread that builds or destroys the handle
+  Slot* next = nullptr;                    // in the free list, or in the retired list of one call
+  std::uint64_t seen_hits = 0;             // hits already in the key's history
+  std::chrono::nanoseconds idle_since{0};  // only while an age budget is set
+  std::thread::id owner;                   // the thread that builds or destroys the handle
 
   // For release_deferred: the list's link, and for shared handles how many leases wait in it.
   Slot* next_deferred = nullptr;
