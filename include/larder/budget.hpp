@@ -33,8 +33,7 @@ struct Budget {
 /// Reads a count such as "64" or "unlimited"; nullopt when the text is anything else or does not fit.
 [[nodiscard]] std::optional<std::size_t> parse_count(std::string_view text) noexcept;
 
-/// Reads a size in bytes such as "1048576", "256MiB", "2GiB", "64KiB" or "unlimited"; nullopt when malformed or too
-/// large.
+/// Reads a size in bytes such as "1048576", "256MiB", "2GiB", "64KiB" or "unlimited"; nullopt when malformed or too large.
 [[nodiscard]] std::optional<std::size_t> parse_bytes(std::string_view text) noexcept;
 
 /// Reads a duration such as "250ms", "30s", "5min", "2h" or "unlimited"; nullopt when malformed or too large.

@@ -3,27 +3,27 @@
 // HandleFactory: how one kind of handle is created, destroyed, measured, prepared and reset.
 //
 //   struct Plans {
-//     using Key    = ...;                       // copyable, ==, std::hash; everything that decides what a handle can
-//     serve using Handle = ...;                       // movable Handle create(const Key&);                // may
-//     throw; then nothing is kept and nothing leaks void   destroy(const Key&, Handle);       // may throw; counted and
-//     reported, never propagated
+//     using Key    = ...;                       // copyable, ==, std::hash; everything that decides what a handle can serve
+//     using Handle = ...;                       // movable
+//     Handle create(const Key&);                // may throw; then nothing is kept and nothing leaks
+//     void   destroy(const Key&, Handle);       // may throw; counted and reported, never propagated
 //
 //     // The rest is optional.
 //     static constexpr Sharing sharing = Sharing::exclusive;
-//     static constexpr Budget default_budget{.max_idle = 64};    // for fields set neither in code nor in the
-//     environment static constexpr bool bytes_fixed = true;  // bytes() never changes after create: ask once instead of
-//     at each return static constexpr bool survives_fork = true; // a forked child may go on using and destroying the
-//     parent's handles std::size_t bytes(const Key&, const Handle&) const;       // memory it holds std::string
-//     describe(const Key&) const;   // the key in words; default: operator<< void prepare(const Key&, Handle&); // at
-//     acquire, of a new and of an old handle alike void reset(const Key&, Handle&);          // at return: sticky state
-//     back to default bool alive(const Key&) const noexcept;    // false once library, driver or context has gone:
-//     handles are then abandoned BuildDomain& domain() const;              // held around create and destroy
+//     static constexpr Budget default_budget{.max_idle = 64};    // for fields set neither in code nor in the environment
+//     static constexpr bool bytes_fixed = true;  // bytes() never changes after create: ask once instead of at each return
+//     static constexpr bool survives_fork = true; // a forked child may go on using and destroying the parent's handles
+//     std::size_t bytes(const Key&, const Handle&) const;       // memory it holds
+//     std::string describe(const Key&) const;   // the key in words; default: operator<<
+//     void prepare(const Key&, Handle&);        // at acquire, of a new and of an old handle alike
+//     void reset(const Key&, Handle&);          // at return: sticky state back to default
+//     bool alive(const Key&) const noexcept;    // false once library, driver or context has gone: handles are then abandoned
+//     BuildDomain& domain() const;              // held around create and destroy
 //
 //     // Handles that belong to a device context:
 //     using Context = ...;                      // ==; differs for a new context at an old one's address
 //     Context context(const Key&) const;
-//     auto enter(const Key&) const;             // makes the key's context current; the returned guard's destructor
-//     restores
+//     auto enter(const Key&) const;             // makes the key's context current; the returned guard's destructor restores
 //                                               // what was current before and does not throw
 //
 //     // Handles whose work runs on after the return of the lease:
@@ -31,8 +31,8 @@
 //     using Event  = ...;                       // default constructible; destroyed inside enter()
 //     void prepare(const Key&, Handle&, Stream);          // replaces prepare(key, handle)
 //     void record(const Key&, Event&, Stream);            // at return: event = all work given to the stream so far
-//     void wait(const Key&, Stream, const Event&);        // at acquire for another stream: order its work after the
-//     event void synchronize(const Key&, const Event&);         // before destroy: block until the event's work is done
+//     void wait(const Key&, Stream, const Event&);        // at acquire for another stream: order its work after the event
+//     void synchronize(const Key&, const Event&);         // before destroy: block until the event's work is done
 //     bool capturing(const Key&, Stream) const;           // optional: no build now, a miss is WouldBuild
 //   };
 //

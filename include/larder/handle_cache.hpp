@@ -6,9 +6,10 @@
 //   auto plan = plans.acquire(spec);      // a hit takes tens of nanoseconds; a miss builds
 //   execute(*plan, in, out);              // returned at scope exit
 //
-// Costs: a hit takes two locked instructions on memory no other thread writes. A miss takes one mutex twice, never
-// across a create or destroy. An eviction scans the idle handles. Not promised: fairness between waiting threads, and
-// the order of uses by different threads between two calls that took the mutex.
+// Costs: a hit takes two locked instructions on memory no other thread writes. A miss takes one mutex twice, never across
+// a create or destroy. An eviction scans the idle handles.
+// Not promised: fairness between waiting threads, and the order of uses by different threads between two calls that
+// took the mutex.
 #pragma once
 
 #include <chrono>
@@ -30,8 +31,8 @@ namespace larder {
 
 /// A bounded cache of the handles that `Factory` makes.
 ///
-/// Every member is safe to call from several threads at once, except the destructor. The caller's current device
-/// context is the same after each call as before it, also when the call throws.
+/// Every member is safe to call from several threads at once, except the destructor. The caller's current device context
+/// is the same after each call as before it, also when the call throws.
 template <HandleFactory Factory>
 class HandleCache {
  public:

@@ -13,8 +13,8 @@ namespace larder {
 
 /// The right to use one handle until this object goes out of scope; move-only, empty after a move or release.
 ///
-/// A lease stays good whatever happens to its cache (clear, set_budget, destruction). It may be returned on another
-/// thread than it was acquired on. Distinct leases may be used at once; one lease is for one thread at a time.
+/// A lease stays good whatever happens to its cache (clear, set_budget, destruction). It may be returned on another thread
+/// than it was acquired on. Distinct leases may be used at once; one lease is for one thread at a time.
 template <HandleFactory Factory>
 class [[nodiscard]] Lease {
  public:

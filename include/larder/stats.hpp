@@ -29,8 +29,7 @@ inline constexpr std::size_t eviction_causes = 8;
 /// The cause's name as it appears in messages and JSON.
 [[nodiscard]] std::string_view to_string(EvictionCause cause) noexcept;
 
-/// A snapshot of a cache's counters, consistent for everything that changes under the mutex; hits are summed per
-/// handle.
+/// A snapshot of a cache's counters, consistent for everything that changes under the mutex; hits are summed per handle.
 ///
 /// Always: created == destroyed + abandoned + live.
 struct Stats {

@@ -2,8 +2,8 @@
 //
 // KeyHistory: what is remembered of keys whose last handle has left the cache, bounded.
 //
-// Keyed by the key's 64-bit hash, since the key itself may be large: two keys of one hash would share their memory,
-// which can only make a score worse. The entry remembered longest ago is forgotten first.
+// Keyed by the key's 64-bit hash, since the key itself may be large: two keys of one hash would share their memory, which
+// can only make a score worse. The entry remembered longest ago is forgotten first.
 #pragma once
 
 #include <cstddef>

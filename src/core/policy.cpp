@@ -9,8 +9,7 @@ namespace larder {
 
 namespace {
 
-// A key's spare handles are asked for only while all newer ones are out at once; each further one is far less likely to
-// be.
+// A key's spare handles are asked for only while all newer ones are out at once; each further one is far less likely to be.
 double spare_discount(std::size_t spare) noexcept {
   return std::ldexp(1.0, -2 * static_cast<int>(std::min<std::size_t>(spare, 64)));
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Requests that take the mutex: acquire (hit, build, join a build, wait for a return), prewarm, and the return of a
-// lease.
+// Requests that take the mutex: acquire (hit, build, join a build, wait for a return), prewarm, and the return of a lease.
 #include <algorithm>
 #include <exception>
 #include <utility>

@@ -9,8 +9,7 @@
 
 namespace larder::detail {
 
-/// Holds at most one T. A value that belongs to a library or context which has gone must not be destroyed: abandon()
-/// it.
+/// Holds at most one T. A value that belongs to a library or context which has gone must not be destroyed: abandon() it.
 template <class T>
 class Abandonable {
  public:

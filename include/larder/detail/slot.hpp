@@ -20,14 +20,13 @@
 //                          leased U=1 -> idle U=1        try_return()       last lease
 //   with the cache mutex   idle       -> leased          claim_locked()     U as the budget allows
 //                          leased U=0 -> idle            keep()             last lease
-//                          leased U=0 <-> leased U=1     set_unlocked()     gives the handle a place in the budget, or
-//                          takes it idle       -> owned           retire_idle()      the caller destroys the handle
+//                          leased U=0 <-> leased U=1     set_unlocked()     gives the handle a place in the budget, or takes it
+//                          idle       -> owned           retire_idle()      the caller destroys the handle
 //                                                        or retire()
 //                          leased     -> retiring        retire()           U cleared: the last return takes the mutex
 //                          retiring   -> owned           drop_last()        the caller destroys the handle
 //                          owned      -> leased          publish()          the handle was built
-//                          owned      -> owned           vacate()           generation+1: every remembered claim now
-//                          fails
+//                          owned      -> owned           vacate()           generation+1: every remembered claim now fails
 //
 // Invariant that keeps the budget exact: the handles that are idle, or leased with U=1, never exceed the budget, and
 // membership of that set changes only with the mutex held. So a return with U=1 cannot break the budget.
@@ -104,8 +103,7 @@ class alignas(64) Slot {
 
   // --- With the mutex of the cache held ------------------------------------------------------------------------------
 
-  /// Adds a lease to an idle slot (or, shared, to a leased one); false when another thread got it first or it is
-  /// retiring.
+  /// Adds a lease to an idle slot (or, shared, to a leased one); false when another thread got it first or it is retiring.
   [[nodiscard]] bool claim_locked(bool shared) noexcept {
     Word word = word_.load(std::memory_order_relaxed);
     while (!retiring(word) && (shared || leases(word) == 0)) {
