@@ -7,7 +7,7 @@
 
 namespace larder {
 
-/// Source of monotonic time for build costs, ages and deadlines; thread-safe.
+/// Source of monotonic time for build costs and ages; thread-safe.
 class Clock {
  public:
   virtual ~Clock() = default;

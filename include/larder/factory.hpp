@@ -28,11 +28,12 @@
 //
 //     // Handles whose work runs on after the return of the lease:
 //     using Stream = ...;                       // ==, copyable
-//     using Event  = ...;                       // default constructible, movable; its destructor runs inside enter()
+//     using Event  = ...;                       // default constructible; destroyed inside enter()
 //     void prepare(const Key&, Handle&, Stream);          // replaces prepare(key, handle)
 //     void record(const Key&, Event&, Stream);            // at return: event = all work given to the stream so far
 //     void wait(const Key&, Stream, const Event&);        // at acquire for another stream: order its work after the event
 //     void synchronize(const Key&, const Event&);         // before destroy: block until the event's work is done
+//     bool capturing(const Key&, Stream) const;           // optional: no build now, a miss is WouldBuild
 //   };
 //
 // The cache calls a factory from many threads at once, except as domain() forbids, and with no cache lock held. Each
@@ -76,7 +77,7 @@ concept ContextFactory = HandleFactory<F> && requires(const F& factory, const ty
 
 /// A factory whose handles' work outlives the lease on a stream.
 template <class F>
-concept StreamFactory = HandleFactory<F> && std::default_initializable<typename F::Event> && std::movable<typename F::Event> &&
+concept StreamFactory = HandleFactory<F> && std::default_initializable<typename F::Event> &&
                         std::equality_comparable<typename F::Stream> && std::copyable<typename F::Stream> &&
                         std::default_initializable<typename F::Stream> &&
                         requires(F& factory, const typename F::Key& key, typename F::Event& event, typename F::Stream stream) {

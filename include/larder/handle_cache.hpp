@@ -134,9 +134,8 @@ class HandleCache {
   std::size_t trim(std::size_t bytes) noexcept { return core_->trim(bytes); }
 
   /// The context is gone: forgets its handles without destroying them, leased ones when they come back.
-  template <class Context>
-  void invalidate(const Context& context)
-    requires ContextFactory<Factory> && std::convertible_to<const Context&, const typename Factory::Context&>
+  void invalidate(const detail::ContextOf<Factory>& context) noexcept
+    requires ContextFactory<Factory>
   {
     core_->invalidate(context);
   }

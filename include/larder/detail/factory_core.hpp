@@ -1,0 +1,464 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// FactoryCore: a CacheCore that knows the types of key and handle; holds the unlocked hit path.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <sstream>
+#include <string>
+#include <type_traits>
+#include <unordered_map>
+#include <utility>
+
+#include <larder/detail/abandonable.hpp>
+#include <larder/detail/cache_core.hpp>
+#include <larder/detail/remembered.hpp>
+#include <larder/error.hpp>
+#include <larder/factory.hpp>
+
+namespace larder {
+
+template <HandleFactory Factory>
+class Lease;
+
+namespace detail {
+
+template <class T>
+concept Hashable = requires(const T& value) {
+  { std::hash<T>{}(value) } -> std::convertible_to<std::size_t>;
+};
+
+template <class T>
+concept Streamable = requires(std::ostream& out, const T& value) { out << value; };
+
+template <class F, class Key = typename F::Key, class Handle = typename F::Handle>
+concept HasBytes = requires(const F& factory, const Key& key, const Handle& handle) { factory.bytes(key, handle); };
+template <class F, class Key = typename F::Key, class Handle = typename F::Handle>
+concept HasReset = requires(F& factory, const Key& key, Handle& handle) { factory.reset(key, handle); };
+template <class F, class Key = typename F::Key, class Handle = typename F::Handle>
+concept HasPrepare = requires(F& factory, const Key& key, Handle& handle) { factory.prepare(key, handle); };
+template <class F, class Key = typename F::Key, class Handle = typename F::Handle>
+concept HasStreamPrepare = StreamFactory<F> && requires(F& factory, const Key& key, Handle& handle, typename F::Stream stream) {
+  factory.prepare(key, handle, stream);
+};
+template <class F>
+concept HasCapturing = StreamFactory<F> && requires(const F& factory, const typename F::Key& key, typename F::Stream stream) {
+  { factory.capturing(key, stream) } -> std::convertible_to<bool>;
+};
+template <class F>
+concept HasAlive = requires(const F& factory, const typename F::Key& key) { factory.alive(key); };
+template <class F>
+concept HasDomain = requires(const F& factory) {
+  { factory.domain() } -> std::same_as<BuildDomain&>;
+};
+template <class F>
+concept HasDescribe = requires(const F& factory, const typename F::Key& key) {
+  { factory.describe(key) } -> std::convertible_to<std::string>;
+};
+
+template <class F>
+constexpr Sharing sharing_of() {
+  if constexpr (requires { F::sharing; }) return F::sharing;
+  return Sharing::exclusive;
+}
+
+template <class F>
+constexpr bool bytes_fixed_of() {
+  if constexpr (!HasBytes<F>) return true;
+  if constexpr (requires { F::bytes_fixed; }) return F::bytes_fixed;
+  return false;
+}
+
+template <class F>
+constexpr bool survives_fork_of() {
+  if constexpr (requires { F::survives_fork; }) return F::survives_fork;
+  return false;
+}
+
+template <class F>
+constexpr Budget default_budget_of() {
+  if constexpr (requires { F::default_budget; }) return F::default_budget;
+  return {};
+}
+
+struct NoStream {};
+
+template <class F>
+struct StreamTypes {
+  using Stream = NoStream;
+  using Event = NoStream;
+};
+template <StreamFactory F>
+struct StreamTypes<F> {
+  using Stream = typename F::Stream;
+  using Event = typename F::Event;
+};
+template <class F>
+using StreamOf = typename StreamTypes<F>::Stream;
+
+struct NoContext {};
+
+template <class F>
+struct ContextType {
+  using Type = NoContext;
+};
+template <ContextFactory F>
+struct ContextType<F> {
+  using Type = typename F::Context;
+};
+template <class F>
+using ContextOf = typename ContextType<F>::Type;
+
+template <HandleFactory Factory>
+class FactoryCore final : public CacheCore {
+ public:
+  using Key = typename Factory::Key;
+  using Handle = typename Factory::Handle;
+  using Stream = StreamOf<Factory>;
+  static constexpr bool is_shared = sharing_of<Factory>() == Sharing::shared;
+  static_assert(!(is_shared && StreamFactory<Factory>), "a handle that belongs to one stream at a time cannot be shared");
+  static_assert(!(is_shared && HasReset<Factory>), "a shared handle has no state of its user's to reset");
+
+  struct Record final : KeyRecord {
+    Record(const Key& copied, std::uint64_t hash_of_key) : KeyRecord(hash_of_key), key(copied) {}
+    const Key key;
+  };
+
+  class Slot final : public detail::Slot {
+   public:
+    [[nodiscard]] const Handle& handle() const noexcept { return *handle_; }
+    [[nodiscard]] const Key& key() const noexcept { return static_cast<const Record*>(record)->key; }
+
+   private:
+    friend class FactoryCore;
+    Abandonable<Handle> handle_;
+    Abandonable<typename StreamTypes<Factory>::Event> event_;  // marks the end of the work given to stream_
+    [[no_unique_address]] Stream stream_{};
+  };
+
+  [[nodiscard]] static auto make(const Budget& budget, const Options& options, Factory factory) {
+    std::unique_ptr<FactoryCore> core(new FactoryCore(budget, options, std::move(factory)));
+    core->enroll();
+    return std::unique_ptr<FactoryCore, CloseCore>(core.release());
+  }
+
+  [[nodiscard]] Factory& factory() noexcept { return factory_; }
+
+  Lease<Factory> acquire(const Key& key, const Stream& stream, Deadline deadline) {
+    return lease(key, stream, OnMiss::build, deadline);
+  }
+  Lease<Factory> try_acquire(const Key& key, const Stream& stream) {
+    return lease(key, stream, OnMiss::give_up, Deadline::max());
+  }
+
+  void prewarm(const Key& key, std::size_t count) { prewarm_slow({&key, hash_of(key)}, count); }
+
+  void release(Slot& slot) noexcept {
+    std::size_t bytes = slot.bytes.load(std::memory_order_relaxed);
+    if constexpr (calls_at_return) {
+      const Return how = finish_use(slot, bytes);
+      if (how != Return::keep) return return_slow(slot, bytes, how);
+    }
+    stamp(slot);
+    const std::uint64_t hash = slot.hash;
+    Word after = 0;
+    if (bytes == slot.bytes.load(std::memory_order_relaxed) && slot.try_return(after)) {
+      remembered(id(), hash) = {id(), hash, &slot, after};
+      return;
+    }
+    return_slow(slot, bytes, Return::keep);
+  }
+
+  void discard(Slot& slot) noexcept {
+    std::size_t bytes = slot.bytes.load(std::memory_order_relaxed);
+    return_slow(slot, bytes, mark_work(slot) ? Return::discard : Return::forget);
+  }
+
+  void release_deferred(Slot& slot) noexcept { push_deferred(slot); }
+
+  void drain() noexcept { drain_deferred(); }
+
+  void invalidate(const ContextOf<Factory>& context) noexcept {
+    struct Gone {
+      const Factory* factory;
+      const ContextOf<Factory>* context;
+    };
+    const Gone argument{&factory_, &context};
+    invalidate_if(
+        [](const KeyRecord& record, const void* opaque) {
+          const auto& what = *static_cast<const Gone*>(opaque);
+          return what.factory->context(static_cast<const Record&>(record).key) == *what.context;
+        },
+        &argument);
+  }
+
+  Handle checkout(const Key& key)
+    requires std::copyable<Handle> && Hashable<Handle>
+  {
+    Lease<Factory> out = acquire(key, {}, Deadline::max());
+    const Handle handle = *out;
+    const MutexLock lock(checked_out_mutex_);
+    checked_out_.emplace(handle, out.slot_);
+    out.slot_ = nullptr;
+    return handle;
+  }
+
+  void checkin(const Handle& handle)
+    requires std::copyable<Handle> && Hashable<Handle>
+  {
+    Slot* slot = nullptr;
+    {
+      const MutexLock lock(checked_out_mutex_);
+      const auto found = checked_out_.find(handle);
+      if (found != checked_out_.end()) {
+        slot = found->second;
+        checked_out_.erase(found);
+      }
+    }
+    if (slot == nullptr) {
+      throw UnknownHandle("checkin: handle " + handle_in_words(handle) +
+                          " is not checked out of this cache: it was checked in already, or comes from elsewhere");
+    }
+    release(*slot);
+  }
+
+ private:
+  static constexpr bool measures_at_return = HasBytes<Factory> && !bytes_fixed_of<Factory>();
+  static constexpr bool calls_at_return = measures_at_return || HasReset<Factory> || StreamFactory<Factory>;
+
+  FactoryCore(const Budget& budget, const Options& options, Factory factory)
+      : CacheCore(budget, options, default_budget_of<Factory>(), is_shared, survives_fork_of<Factory>()),
+        factory_(std::move(factory)) {}
+
+  [[nodiscard]] static std::uint64_t hash_of(const Key& key) { return std::hash<Key>{}(key); }
+  [[nodiscard]] static Slot& typed(detail::Slot& slot) noexcept { return static_cast<Slot&>(slot); }
+  [[nodiscard]] static const Slot& typed(const detail::Slot& slot) noexcept { return static_cast<const Slot&>(slot); }
+  [[nodiscard]] static const Key& typed_key(const KeyRecord& record) noexcept { return static_cast<const Record&>(record).key; }
+
+  [[nodiscard]] auto enter(const Key& key) const {
+    if constexpr (ContextFactory<Factory>) {
+      return factory_.enter(key);
+    } else {
+      return NoStream{};
+    }
+  }
+
+  Lease<Factory> lease(const Key& key, const Stream& stream, OnMiss on_miss, Deadline deadline) {
+    const std::uint64_t hash = hash_of(key);
+    Slot* slot = claim_remembered(key, hash);
+    if (slot == nullptr) {
+      const bool capturing = is_capturing(key, stream);
+      slot = static_cast<Slot*>(acquire_slow({&key, hash}, capturing ? OnMiss::give_up : on_miss, deadline));
+      if (slot == nullptr && capturing && on_miss == OnMiss::build) {
+        throw WouldBuild("no idle handle for " + key_in_words(key) +
+                         " and none can be built while the stream is capturing: call prewarm for this key first");
+      }
+      if (slot == nullptr) return {};
+      if constexpr (is_shared) remembered(id(), hash) = {id(), hash, slot, slot->word()};
+    }
+    start_use(*slot, stream);
+    return Lease<Factory>(*this, *slot);
+  }
+
+  [[nodiscard]] bool is_capturing([[maybe_unused]] const Key& key, [[maybe_unused]] const Stream& stream) const {
+    if constexpr (HasCapturing<Factory>) {
+      return factory_.capturing(key, stream);
+    } else {
+      return false;
+    }
+  }
+
+  [[nodiscard]] Slot* claim_remembered(const Key& key, std::uint64_t hash) {
+    const Remembered& seen = remembered(id(), hash);
+    if (seen.cache != id() || seen.hash != hash || has_deferred()) return nullptr;
+    Slot& slot = static_cast<Slot&>(*seen.slot);
+    if constexpr (is_shared) {
+      if (!slot.claim_shared(seen.word)) return nullptr;
+      slot.hits.fetch_add(1, std::memory_order_relaxed);
+    } else {
+      if (!slot.claim(seen.word)) return nullptr;
+      slot.hits.store(slot.hits.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    }
+    if (!(slot.key() == key)) [[unlikely]] {
+      slot.hits.fetch_sub(1, std::memory_order_relaxed);
+      Word after = 0;
+      if (!slot.try_return(after)) return_slow(slot, slot.bytes.load(std::memory_order_relaxed), Return::keep);
+      return nullptr;
+    }
+    if (listener() != nullptr) [[unlikely]] notify_hit(slot);
+    return &slot;
+  }
+
+  void start_use(Slot& slot, [[maybe_unused]] const Stream& stream) {
+    if constexpr (StreamFactory<Factory> || HasPrepare<Factory>) {
+      const Key& key = slot.key();
+      try {
+        [[maybe_unused]] const auto inside = enter(key);
+        if constexpr (StreamFactory<Factory>) {
+          if (slot.event_.has_value() && !(slot.stream_ == stream)) factory_.wait(key, stream, *slot.event_);
+          slot.stream_ = stream;
+        }
+        if constexpr (HasStreamPrepare<Factory>) {
+          factory_.prepare(key, *slot.handle_, stream);
+        } else if constexpr (HasPrepare<Factory>) {
+          factory_.prepare(key, *slot.handle_);
+        }
+      } catch (...) {
+        return_slow(slot, slot.bytes.load(std::memory_order_relaxed), Return::discard);
+        throw;
+      }
+    }
+  }
+
+  /// Everything the factory does at a return; tells what is to become of the handle.
+  [[nodiscard]] Return finish_use(Slot& slot, [[maybe_unused]] std::size_t& bytes) noexcept {
+    if (!mark_work(slot)) return Return::forget;
+    try {
+      [[maybe_unused]] const Key& key = slot.key();
+      [[maybe_unused]] const auto inside = enter(key);
+      if constexpr (HasReset<Factory>) factory_.reset(key, *slot.handle_);
+      if constexpr (measures_at_return) bytes = factory_.bytes(key, *slot.handle_);
+      return Return::keep;
+    } catch (...) {
+      return Return::discard;
+    }
+  }
+
+  /// Records the end of the lease's work on its stream; when that fails the handle can never be safely destroyed.
+  [[nodiscard]] bool mark_work([[maybe_unused]] Slot& slot) noexcept {
+    if constexpr (StreamFactory<Factory>) {
+      try {
+        const auto inside = enter(slot.key());
+        if (!slot.event_.has_value()) slot.event_.emplace();
+        factory_.record(slot.key(), *slot.event_, slot.stream_);
+      } catch (...) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  bool has_key(const KeyRecord& record, const void* key) const override {
+    return typed_key(record) == *static_cast<const Key*>(key);
+  }
+
+  std::unique_ptr<KeyRecord> make_record(Request request) const override {
+    return std::make_unique<Record>(*static_cast<const Key*>(request.key), request.hash);
+  }
+
+  const void* key_of(const KeyRecord& record) const noexcept override { return &typed_key(record); }
+  std::string describe(const void* key) const override { return key_in_words(*static_cast<const Key*>(key)); }
+
+  [[nodiscard]] std::string key_in_words(const Key& key) const {
+    if constexpr (HasDescribe<Factory>) {
+      return factory_.describe(key);
+    } else if constexpr (Streamable<Key>) {
+      std::ostringstream out;
+      out << key;
+      return out.str();
+    } else {
+      std::ostringstream out;
+      out << "key with hash 0x" << std::hex << hash_of(key);
+      return out.str();
+    }
+  }
+
+  [[nodiscard]] static std::string handle_in_words(const Handle& handle) {
+    std::ostringstream out;
+    if constexpr (Streamable<Handle>) {
+      out << handle;
+    } else {
+      out << "with hash 0x" << std::hex << std::hash<Handle>{}(handle);
+    }
+    return out.str();
+  }
+
+  bool same_context([[maybe_unused]] const KeyRecord& a, [[maybe_unused]] const KeyRecord& b) const override {
+    if constexpr (ContextFactory<Factory>) {
+      return factory_.context(typed_key(a)) == factory_.context(typed_key(b));
+    } else {
+      return true;
+    }
+  }
+
+  detail::Slot& add_slot() override { return slots_.emplace_back(); }
+
+  void create(detail::Slot& slot) override {
+    const Key& key = typed_key(*slot.record);
+    [[maybe_unused]] const auto inside = enter(key);
+    if constexpr (HasDomain<Factory>) {
+      const std::lock_guard<BuildDomain> alone(factory_.domain());
+      typed(slot).handle_.emplace(factory_.create(key));
+    } else {
+      typed(slot).handle_.emplace(factory_.create(key));
+    }
+  }
+
+  std::size_t measure([[maybe_unused]] const detail::Slot& slot) const override {
+    if constexpr (HasBytes<Factory>) {
+      const Key& key = typed_key(*slot.record);
+      [[maybe_unused]] const auto inside = enter(key);
+      return factory_.bytes(key, *typed(slot).handle_);
+    } else {
+      return 0;
+    }
+  }
+
+  bool alive([[maybe_unused]] const detail::Slot& slot) const noexcept override {
+    if constexpr (HasAlive<Factory>) {
+      return factory_.alive(typed_key(*slot.record));
+    } else {
+      return true;
+    }
+  }
+
+  void destroy(detail::Slot& base) override {
+    Slot& slot = typed(base);
+    const Key& key = typed_key(*slot.record);
+    [[maybe_unused]] const auto inside = enter(key);
+    if constexpr (StreamFactory<Factory>) {
+      if (slot.event_.has_value()) {
+        factory_.synchronize(key, *slot.event_);
+        slot.event_.reset();
+      }
+    }
+    Handle handle = std::move(*slot.handle_);
+    slot.handle_.reset();
+    if constexpr (HasDomain<Factory>) {
+      const std::lock_guard<BuildDomain> alone(factory_.domain());
+      factory_.destroy(key, std::move(handle));
+    } else {
+      factory_.destroy(key, std::move(handle));
+    }
+  }
+
+  void abandon(detail::Slot& slot) noexcept override {
+    typed(slot).handle_.abandon();
+    typed(slot).event_.abandon();
+  }
+
+  void drain_deferred() noexcept override {
+    detail::Slot* next = take_deferred();
+    while (next != nullptr) {
+      Slot& slot = typed(*next);
+      next = slot.next_deferred;
+      // The count is taken after the link was read: from here on a shared slot may be pushed again.
+      for (std::uint32_t count = slot.deferred.exchange(0, std::memory_order_acq_rel); count > 0; --count) release(slot);
+    }
+  }
+
+  Factory factory_;
+  std::deque<Slot> slots_;  // grows with the mutex held; addresses are stable
+  // Handles that cannot be hashed cannot be checked out; int only keeps the member well-formed for them.
+  std::unordered_multimap<std::conditional_t<Hashable<Handle>, Handle, int>, Slot*> checked_out_
+      LARDER_GUARDED_BY(checked_out_mutex_);
+};
+
+}  // namespace detail
+}  // namespace larder

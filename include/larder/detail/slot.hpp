@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Slot: the place of one live handle, and the protocol by which threads share it.
+//
+// One atomic word holds {generation, retiring, unlocked, leases}. Slots are type-stable: a slot is freed only with its
+// cache, so a thread may try to claim a slot it remembers without looking anything up.
+//
+// States (R = retiring, U = unlocked, n = leases):
+//
+//   owned    R=1        n=0   vacant, building or being destroyed: belongs to one thread, or to the free list
+//   idle     R=0  U=0/1 n=0   in the cache and free
+//   leased   R=0  U=0/1 n>0   out on n leases (n is 1 unless the handles are shared)
+//   retiring R=1  U=0   n>0   leased, but to be destroyed or forgotten by whoever returns the last lease
+//
+// Transitions, by whom:
+//
+//   any thread, no lock    idle U=1   -> leased U=1      claim()            compare-exchange, generation must match
+//                          leased U=1 -> leased U=1      claim() (shared)   n+1
+//                          leased     -> leased          try_return()       n-1, other leases remain
+//                          leased U=1 -> idle U=1        try_return()       last lease
+//   with the cache mutex   idle       -> leased          claim_locked()     U as the budget allows
+//                          leased U=0 -> idle            keep()             last lease
+//                          leased U=0 <-> leased U=1     set_unlocked()     gives the handle a place in the budget, or takes it
+//                          idle       -> owned           retire_idle()      the caller destroys the handle
+//                                                        or retire()
+//                          leased     -> retiring        retire()           U cleared: the last return takes the mutex
+//                          retiring   -> owned           drop_last()        the caller destroys the handle
+//                          owned      -> leased          publish()          the handle was built
+//                          owned      -> owned           vacate()           generation+1: every remembered claim now fails
+//
+// Invariant that keeps the budget exact: the handles that are idle, or leased with U=1, never exceed the budget, and
+// membership of that set changes only with the mutex held. So a return with U=1 cannot break the budget.
+// Fields marked "owner" are touched only by the thread that owns or exclusively leases the slot; relaxed atomics among
+// them may be read by others as hints or counters.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <thread>
+
+#include <larder/stats.hpp>
+
+namespace larder::detail {
+
+struct KeyRecord;
+
+using Word = std::uint64_t;
+
+inline constexpr Word lease_one = 1;
+inline constexpr Word lease_mask = (Word{1} << 30) - 1;
+inline constexpr Word unlocked_bit = Word{1} << 30;
+inline constexpr Word retiring_bit = Word{1} << 31;
+inline constexpr Word generation_one = Word{1} << 32;
+inline constexpr Word generation_mask = ~(generation_one - 1);
+
+[[nodiscard]] constexpr Word leases(Word word) noexcept { return word & lease_mask; }
+[[nodiscard]] constexpr Word generation(Word word) noexcept { return word & generation_mask; }
+[[nodiscard]] constexpr bool retiring(Word word) noexcept { return (word & retiring_bit) != 0; }
+[[nodiscard]] constexpr bool unlocked(Word word) noexcept { return (word & unlocked_bit) != 0; }
+
+class alignas(64) Slot {
+ public:
+  Slot() noexcept = default;
+  Slot(const Slot&) = delete;
+  Slot& operator=(const Slot&) = delete;
+
+  // --- Without the mutex ---------------------------------------------------------------------------------------------
+
+  /// Claims an exclusive handle that was idle with exactly this word.
+  [[nodiscard]] bool claim(Word idle_word) noexcept {
+    return word_.compare_exchange_strong(idle_word, idle_word + lease_one, std::memory_order_acquire, std::memory_order_relaxed);
+  }
+
+  /// Adds a lease to a shared handle of that generation.
+  [[nodiscard]] bool claim_shared(Word seen) noexcept {
+    Word word = word_.load(std::memory_order_relaxed);
+    while (generation(word) == generation(seen) && unlocked(word)) {
+      if (word_.compare_exchange_weak(word, word + lease_one, std::memory_order_acquire, std::memory_order_relaxed)) return true;
+    }
+    return false;
+  }
+
+  /// Drops a lease, unless it is the last one and what follows needs the mutex.
+  ///
+  /// @param after  set to the slot's word after the drop
+  [[nodiscard]] bool try_return(Word& after) noexcept {
+    Word word = word_.load(std::memory_order_relaxed);
+    while (leases(word) > 1 || unlocked(word)) {
+      if (word_.compare_exchange_weak(word, word - lease_one, std::memory_order_acq_rel, std::memory_order_relaxed)) {
+        after = word - lease_one;
+        return true;
+      }
+    }
+    return false;
+  }
+
+  [[nodiscard]] Word word() const noexcept { return word_.load(std::memory_order_acquire); }
+
+  // --- With the mutex of the cache held ------------------------------------------------------------------------------
+
+  /// Adds a lease to an idle slot (or, shared, to a leased one); false when another thread got it first or it is retiring.
+  [[nodiscard]] bool claim_locked(bool shared) noexcept {
+    Word word = word_.load(std::memory_order_relaxed);
+    while (!retiring(word) && (shared || leases(word) == 0)) {
+      if (word_.compare_exchange_weak(word, word + lease_one, std::memory_order_acquire, std::memory_order_relaxed)) return true;
+    }
+    return false;
+  }
+
+  /// Sets or clears U; false when the slot is retiring or, for clearing with `only_leased`, not leased.
+  bool set_unlocked(bool on, bool only_leased = false) noexcept {
+    Word word = word_.load(std::memory_order_relaxed);
+    while (!retiring(word) && !(only_leased && leases(word) == 0)) {
+      const Word wanted = on ? (word | unlocked_bit) : (word & ~unlocked_bit);
+      if (wanted == word || word_.compare_exchange_weak(word, wanted, std::memory_order_acq_rel, std::memory_order_relaxed)) return true;
+    }
+    return false;
+  }
+
+  /// idle -> owned; false when the slot is not idle.
+  [[nodiscard]] bool retire_idle() noexcept {
+    Word word = word_.load(std::memory_order_relaxed);
+    while (!retiring(word) && leases(word) == 0) {
+      if (word_.compare_exchange_weak(word, (word & ~unlocked_bit) | retiring_bit, std::memory_order_acq_rel,
+                                      std::memory_order_relaxed)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /// Whether the caller now owns the slot (it was idle); otherwise whoever returns the last lease will.
+  [[nodiscard]] bool retire() noexcept {
+    Word word = word_.load(std::memory_order_relaxed);
+    while (!word_.compare_exchange_weak(word, (word & ~unlocked_bit) | retiring_bit, std::memory_order_acq_rel,
+                                        std::memory_order_relaxed)) {
+    }
+    return leases(word) == 0;
+  }
+
+  /// Drops a lease while others remain; false when the caller's is the last (U must be 0 then, so it stays the last).
+  [[nodiscard]] bool drop_if_not_last() noexcept {
+    Word word = word_.load(std::memory_order_relaxed);
+    while (leases(word) > 1) {
+      if (word_.compare_exchange_weak(word, word - lease_one, std::memory_order_acq_rel, std::memory_order_relaxed)) return true;
+    }
+    return false;
+  }
+
+  /// leased U=0, last lease -> idle.
+  void keep(bool with_unlocked) noexcept {
+    const Word word = word_.load(std::memory_order_relaxed);
+    word_.store(generation(word) | (with_unlocked ? unlocked_bit : 0), std::memory_order_release);
+  }
+
+  /// retiring, last lease -> owned.
+  void drop_last() noexcept {
+    const Word word = word_.load(std::memory_order_acquire);
+    word_.store(generation(word) | retiring_bit, std::memory_order_relaxed);
+  }
+
+  /// owned -> leased, `count` times.
+  void publish(Word count, bool with_unlocked) noexcept {
+    const Word word = word_.load(std::memory_order_relaxed);
+    word_.store(generation(word) | (with_unlocked ? unlocked_bit : 0) | count, std::memory_order_release);
+  }
+
+  /// owned -> owned under a new generation.
+  void vacate() noexcept {
+    const Word word = word_.load(std::memory_order_relaxed);
+    word_.store((generation(word) + generation_one) | retiring_bit, std::memory_order_release);
+  }
+
+ private:
+  std::atomic<Word> word_{retiring_bit};
+
+ public:
+  KeyRecord* record = nullptr;              // owner; stable while the slot is live
+  std::uint64_t hash = 0;                   // owner
+  std::atomic<std::uint64_t> epoch{0};      // owner; when it was last returned: epoch first, then tick
+  std::atomic<std::uint64_t> tick{0};       // owner
+  std::atomic<std::uint64_t> hits{0};       // owner; total over the slot's life, never reset
+  std::atomic<std::size_t> bytes{0};        // owner, with the mutex held
+
+  // Everything below: with the mutex held.
+  enum class Stage : std::uint8_t { vacant, building, live, leaving };
+  Stage stage = Stage::vacant;
+  bool in_budget = false;                   // idle, or leased with U=1
+  bool condemned = false;                   // cleared or invalidated while leased or building
+  bool forget = false;                      // to be abandoned, not destroyed
+  EvictionCause cause = EvictionCause::cleared;
+  Slot* next_of_key = nullptr;
+  Slot* next = nullptr;                     // in the free list, or in the retired list of one call
+  std::uint64_t seen_hits = 0;              // hits already in the key's history
+  std::chrono::nanoseconds idle_since{0};   // only while an age budget is set
+  std::thread::id owner;                    // the thread that builds or destroys the handle
+
+  // For release_deferred: the list's link, and for shared handles how many leases wait in it.
+  Slot* next_deferred = nullptr;
+  std::atomic<std::uint32_t> deferred{0};
+};
+
+}  // namespace larder::detail

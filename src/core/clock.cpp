@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <larder/clock.hpp>
+
+namespace larder {
+
+namespace {
+
+class SteadyClock final : public Clock {
+ public:
+  std::chrono::nanoseconds now() const noexcept override { return std::chrono::steady_clock::now().time_since_epoch(); }
+};
+
+}  // namespace
+
+const Clock& Clock::steady() noexcept {
+  // Never destroyed: leases returned during static destruction still read it.
+  static const Clock& clock = *new SteadyClock;
+  return clock;
+}
+
+}  // namespace larder
