@@ -154,10 +154,9 @@ class CacheCore {
   [[nodiscard]] Slot& start_build(Request request) LARDER_REQUIRES(mutex_);
   void build(Slot& slot) LARDER_EXCLUDES(mutex_);
   [[nodiscard]] std::chrono::nanoseconds create_with_retry(Slot& slot) LARDER_EXCLUDES(mutex_);
-  void count_build_failure(const Slot& slot, const std::string& what) noexcept LARDER_EXCLUDES(mutex_);
+  void count_build_failure(const Slot& slot, const char* what) noexcept LARDER_EXCLUDES(mutex_);
   void publish(Slot& slot, std::chrono::nanoseconds cost, std::size_t bytes) noexcept LARDER_REQUIRES(mutex_);
   void abort_build(Slot& slot, const std::exception_ptr& error) noexcept LARDER_REQUIRES(mutex_);
-  [[nodiscard]] std::string closed_message(Request request) const;
 
   // Logical time and use
   void advance_epoch() noexcept LARDER_REQUIRES(mutex_);
@@ -175,8 +174,9 @@ class CacheCore {
   void keep(Slot& slot, Retired& retired) noexcept LARDER_REQUIRES(mutex_);
   void enforce(KeyRecord* record, Retired& retired) noexcept LARDER_REQUIRES(mutex_);
   void shed(EvictionCause cause, KeyRecord* only, Retired& retired) noexcept LARDER_REQUIRES(mutex_);
-  [[nodiscard]] bool take_place_of_leased(KeyRecord* only) noexcept LARDER_REQUIRES(mutex_);
-  [[nodiscard]] Slot* cheapest_idle(KeyRecord* only) noexcept LARDER_REQUIRES(mutex_);
+  template <class StopAtLeased>
+  [[nodiscard]] Slot* cheapest_idle(KeyRecord* only, StopAtLeased&& stop_at_leased) noexcept LARDER_REQUIRES(mutex_);
+  [[nodiscard]] Slot* cheapest_idle() noexcept LARDER_REQUIRES(mutex_);
   [[nodiscard]] double score(const KeyRecord& record, const Slot& slot, std::size_t spare) const noexcept
       LARDER_REQUIRES(mutex_);
   bool evict(Slot& slot, EvictionCause cause, Retired& retired) noexcept LARDER_REQUIRES(mutex_);

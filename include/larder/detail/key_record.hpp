@@ -25,6 +25,11 @@ struct KeyUse {
   std::uint32_t evicted = 0;       ///< handles evicted and not rebuilt since
 };
 
+/// A smoothed measurement: the first sample as it is, then each new one with that weight.
+[[nodiscard]] constexpr double smoothed(double old, double sample, double weight) noexcept {
+  return old == 0 ? sample : old + weight * (sample - old);
+}
+
 /// One build that several requests wait for (shared handles). All of it: with the mutex held.
 struct Flight {
   Slot* slot = nullptr;            ///< set when done and successful; each waiting request already has its lease

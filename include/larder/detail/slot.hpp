@@ -39,6 +39,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <thread>
+#include <tuple>
 
 #include <larder/stats.hpp>
 
@@ -201,5 +202,15 @@ class alignas(64) Slot {
   Slot* next_deferred = nullptr;
   std::atomic<std::uint32_t> deferred{0};
 };
+
+/// When a handle was returned: the order that LRU and LIFO go by.
+[[nodiscard]] inline std::tuple<std::uint64_t, std::uint64_t> returned_at(const Slot& slot) noexcept {
+  return {slot.epoch.load(std::memory_order_relaxed), slot.tick.load(std::memory_order_relaxed)};
+}
+
+[[nodiscard]] inline bool is_idle(const Slot& slot) noexcept {
+  const Word word = slot.word();
+  return !retiring(word) && leases(word) == 0;
+}
 
 }  // namespace larder::detail

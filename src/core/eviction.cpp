@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The budget ledger, what is known of each key's use, and the choice of what goes.
+#include <algorithm>
+#include <cmath>
+
+#include <larder/detail/cache_core.hpp>
+
+namespace larder::detail {
+
+namespace {
+
+constexpr double newest_gap_weight = 0.3;
+// Half-life of a key's frequency: a few passes over everything the cache holds.
+constexpr double half_life_per_handle = 4;
+constexpr double shortest_half_life = 64;
+
+}  // namespace
+
+void CacheCore::advance_epoch() noexcept {
+  // The thread that was here last has told its returns in between by its ticks; any other must come after it.
+  const std::uint64_t tick = thread_memory.tick;
+  const bool same_thread = last_thread_ == &thread_memory && tick >= last_tick_;
+  epoch_.store(epoch_.load(std::memory_order_relaxed) + (same_thread ? tick - last_tick_ : 1), std::memory_order_relaxed);
+  last_tick_ = tick;
+  last_thread_ = &thread_memory;
+}
+
+double CacheCore::decay(std::uint64_t age) const noexcept {
+  const double half_life = std::max(shortest_half_life, half_life_per_handle * static_cast<double>(in_budget_));
+  return std::exp2(-static_cast<double>(age) / half_life);
+}
+
+void CacheCore::note_uses(KeyUse& use, std::uint64_t count, std::uint64_t time) const noexcept {
+  const std::uint64_t age = time > use.last_use ? time - use.last_use : 0;
+  if (use.uses > 0) {
+    use.frequency *= decay(age);
+    use.typical_gap = smoothed(use.typical_gap, static_cast<double>(age) / static_cast<double>(count), newest_gap_weight);
+  }
+  use.frequency += static_cast<double>(count);
+  use.uses += count;
+  use.last_use = std::max(use.last_use, time);
+  use.inflation = inflation_;
+}
+
+void CacheCore::harvest(Slot& slot) noexcept {
+  const std::uint64_t hits = slot.hits.load(std::memory_order_relaxed);
+  // A claim that is being taken back may show one hit fewer for a moment.
+  if (hits <= slot.seen_hits) return;
+  note_uses(slot.record->use, hits - slot.seen_hits, slot.epoch.load(std::memory_order_relaxed));
+  slot.seen_hits = hits;
+}
+
+bool CacheCore::may_unlock() const noexcept {
+  return waiting_for_return_ == 0 && limits_.idle_age == Budget::unlimited_age && !closed_;
+}
+
+void CacheCore::enter_budget(Slot& slot) noexcept {
+  slot.in_budget = true;
+  ++slot.record->in_budget;
+  ++in_budget_;
+  in_budget_bytes_ += slot.bytes.load(std::memory_order_relaxed);
+}
+
+void CacheCore::leave_budget(Slot& slot) noexcept {
+  slot.in_budget = false;
+  --slot.record->in_budget;
+  --in_budget_;
+  in_budget_bytes_ -= slot.bytes.load(std::memory_order_relaxed);
+}
+
+bool CacheCore::fits_in_budget(const Slot& slot) const noexcept {
+  const std::size_t bytes = slot.bytes.load(std::memory_order_relaxed);
+  return in_budget_ < limits_.idle && slot.record->in_budget < limits_.idle_per_key && bytes <= limits_.idle_bytes &&
+         in_budget_bytes_ <= limits_.idle_bytes - bytes;
+}
+
+void CacheCore::set_bytes(Slot& slot, std::size_t bytes) noexcept {
+  const std::size_t old = slot.bytes.load(std::memory_order_relaxed);
+  live_bytes_ += bytes - old;
+  if (slot.in_budget) in_budget_bytes_ += bytes - old;
+  slot.bytes.store(bytes, std::memory_order_relaxed);
+  totals_.peak_live_bytes = std::max(totals_.peak_live_bytes, live_bytes_);
+}
+
+void CacheCore::lock_every_return() noexcept {
+  for (Slot* const slot : slots_) {
+    if (slot->stage != Slot::Stage::live || !slot->in_budget) continue;
+    slot->set_unlocked(false);
+    // Idle handles stay in the budget; a leased one without U has no place in it.
+    if (!is_idle(*slot)) leave_budget(*slot);
+  }
+}
+
+void CacheCore::keep(Slot& slot, Retired& retired) noexcept {
+  if (slot.bytes.load(std::memory_order_relaxed) > limits_.idle_bytes) {
+    slot.cause = EvictionCause::bytes;
+    (void)slot.retire();
+    slot.drop_last();
+    take_out(slot, retired);
+    return;
+  }
+  if (limits_.idle_age != Budget::unlimited_age) slot.idle_since = clock_.now();
+  enter_budget(slot);
+  KeyRecord& record = *slot.record;
+  slot.keep(may_unlock());
+  enforce(&record, retired);
+}
+
+void CacheCore::enforce(KeyRecord* record, Retired& retired) noexcept {
+  while (record != nullptr && record->in_budget > limits_.idle_per_key) shed(EvictionCause::per_key, record, retired);
+  while (in_budget_ > limits_.idle) shed(EvictionCause::budget, nullptr, retired);
+  while (in_budget_bytes_ > limits_.idle_bytes) shed(EvictionCause::bytes, nullptr, retired);
+}
+
+void CacheCore::shed(EvictionCause cause, KeyRecord* only, Retired& retired) noexcept {
+  // A place that a leased handle holds for its return costs nothing to take: it will have to ask when it comes back.
+  const auto take_place = [this](Slot& slot) LARDER_REQUIRES(mutex_) {
+    if (!slot.set_unlocked(false, true)) return false;
+    leave_budget(slot);
+    return true;
+  };
+  Slot* const victim = cheapest_idle(only, take_place);
+  // If the victim is leased in this instant, its place is there to be taken in the next round.
+  if (victim != nullptr) evict(*victim, cause, retired);
+}
+
+template <class StopAtLeased>
+Slot* CacheCore::cheapest_idle(KeyRecord* only, StopAtLeased&& stop_at_leased) noexcept {
+  Slot* cheapest = nullptr;
+  double lowest = 0;
+  // Of one key's idle handles the one returned first is the one least likely to be asked for.
+  const auto consider = [&](KeyRecord& record) LARDER_REQUIRES(mutex_) {
+    Slot* oldest = nullptr;
+    std::size_t idle = 0;
+    for (Slot* slot = record.slots; slot != nullptr; slot = slot->next_of_key) {
+      if (!slot->in_budget) continue;
+      if (!is_idle(*slot)) {
+        if (stop_at_leased(*slot)) return true;
+        continue;
+      }
+      harvest(*slot);
+      ++idle;
+      if (oldest == nullptr || returned_at(*slot) < returned_at(*oldest)) oldest = slot;
+    }
+    if (oldest == nullptr) return false;
+    const double its_score = score(record, *oldest, idle - 1);
+    if (cheapest == nullptr || its_score < lowest || (its_score == lowest && returned_at(*oldest) < returned_at(*cheapest))) {
+      cheapest = oldest;
+      lowest = its_score;
+    }
+    return false;
+  };
+  if (only != nullptr) return consider(*only) ? nullptr : cheapest;
+  for (Slot* const slot : slots_) {
+    // Each record once, at the head of its list.
+    if (slot->record != nullptr && slot->record->slots == slot && consider(*slot->record)) return nullptr;
+  }
+  inflation_ = std::max(inflation_, lowest);
+  return cheapest;
+}
+
+Slot* CacheCore::cheapest_idle() noexcept {
+  return cheapest_idle(nullptr, [](Slot&) { return false; });
+}
+
+double CacheCore::score(const KeyRecord& record, const Slot& slot, std::size_t spare) const noexcept {
+  const std::uint64_t now = epoch_.load(std::memory_order_relaxed);
+  const std::uint64_t age = now > record.use.last_use ? now - record.use.last_use : 0;
+  const bool by_bytes = limits_.idle_bytes != Budget::unlimited;
+  return policy_.score({.build_cost = record.use.build_cost,
+                        .size = by_bytes ? std::max(1.0, static_cast<double>(slot.bytes.load(std::memory_order_relaxed))) : 1.0,
+                        .uses = record.use.uses,
+                        .frequency = record.use.frequency * decay(age),
+                        .age = static_cast<double>(age),
+                        .typical_gap = record.use.typical_gap,
+                        .spare = spare,
+                        .inflation = record.use.inflation});
+}
+
+bool CacheCore::evict(Slot& slot, EvictionCause cause, Retired& retired) noexcept {
+  if (!slot.retire_idle()) return false;
+  slot.cause = cause;
+  take_out(slot, retired);
+  return true;
+}
+
+void CacheCore::condemn(Slot& slot, EvictionCause cause, bool forget, Retired& retired) noexcept {
+  if (!slot.condemned) slot.cause = cause;
+  slot.condemned = true;
+  if (forget) {
+    slot.forget = true;
+    slot.cause = cause;
+  }
+  if (slot.stage != Slot::Stage::live) return;
+  const bool was_idle = slot.retire();
+  if (was_idle) {
+    take_out(slot, retired);
+  } else if (slot.in_budget) {
+    leave_budget(slot);
+  }
+}
+
+void CacheCore::take_out(Slot& slot, Retired& retired) noexcept {
+  harvest(slot);
+  if (slot.in_budget) leave_budget(slot);
+  slot.stage = Slot::Stage::leaving;
+  slot.owner = std::this_thread::get_id();
+  ++totals_.evictions[static_cast<std::size_t>(slot.cause)];
+  ++slot.record->use.evicted;
+  retired.push(slot);
+}
+
+void CacheCore::expire(Retired& retired) noexcept {
+  if (limits_.idle_age == Budget::unlimited_age || in_budget_ == 0) return;
+  const std::chrono::nanoseconds now = clock_.now();
+  if (now - oldest_idle_ <= limits_.idle_age) return;
+  std::chrono::nanoseconds oldest = now;
+  for (Slot* const slot : slots_) {
+    if (slot->stage != Slot::Stage::live || !slot->in_budget || !is_idle(*slot)) continue;
+    if (now - slot->idle_since > limits_.idle_age) {
+      evict(*slot, EvictionCause::age, retired);
+    } else {
+      oldest = std::min(oldest, slot->idle_since);
+    }
+  }
+  oldest_idle_ = oldest;
+}
+
+}  // namespace larder::detail
