@@ -4,9 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <utility>
-
 #include <larder/handle_cache.hpp>
+#include <utility>
 
 #include "simulated_factory.hpp"
 
@@ -63,11 +62,11 @@ Replay& Replay::operator=(Replay&&) noexcept = default;
 
 void Replay::request(const TraceRow& row) {
   State& state = *state_;
-  // Were every request a build, the clock would stand at this sum now: checking it here keeps the clock in range, and finds
-  // the fault on the same line under every policy.
+  // Were every request a build, the clock would stand at this sum now: checking it here keeps the clock in range, and
+  // finds the fault on the same line under every policy.
   if (row.build > std::chrono::nanoseconds::max() - row.time - state.traced_build_time) {
-    throw InvalidArgument(fmt::format("time_ns {} plus every build_ns up to here is over 9223372036854775807",
-                                      row.time.count()));
+    throw InvalidArgument(
+        fmt::format("time_ns {} plus every build_ns up to here is over 9223372036854775807", row.time.count()));
   }
   state.traced_build_time += row.build;
 

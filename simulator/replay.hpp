@@ -4,22 +4,21 @@
 //
 // The policy code is the library's own, because the cache is. Time is the trace's: a request happens at its time_ns, a
 // build it causes takes its build_ns of virtual time, and its lease ends at time_ns + lease_ns whether or not it had to
-// build, so every policy sees the same leases. A lease that ends at the time of a request ends before it; leases that end
-// together end in the order they began.
+// build, so every policy sees the same leases. A lease that ends at the time of a request ends before it; leases that
+// end together end in the order they began.
 //
-// Invariant: memory is in proportion to the handles and keys the cache remembers and the leases open at once, not to the
-// number of requests.
+// Invariant: memory is in proportion to the handles and keys the cache remembers and the leases open at once, not to
+// the number of requests.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
-#include <memory>
-#include <string>
-#include <vector>
-
 #include <larder/budget.hpp>
 #include <larder/policy.hpp>
 #include <larder/stats.hpp>
+#include <memory>
+#include <string>
+#include <vector>
 
 #include "trace.hpp"
 
@@ -37,8 +36,8 @@ class Replay {
   Replay(Replay&&) noexcept;
   Replay& operator=(Replay&&) noexcept;
 
-  /// Ends the leases that are over by then, asks for a handle, and keeps its lease as long as the row says. Rows come in
-  /// order of time.
+  /// Ends the leases that are over by then, asks for a handle, and keeps its lease as long as the row says. Rows come
+  /// in order of time.
   ///
   /// @throws InvalidArgument when live handles hold more bytes, or builds take more time, than can be counted
   void request(const TraceRow& row);

@@ -2,19 +2,18 @@
 //
 // A simulated library: handles that cost virtual time and imaginary bytes.
 //
-// Whoever drives the simulation sets SimulatedDevice::next_build before a request; should the cache decide to build, that
-// is what the build costs. No time passes anywhere else, so a simulation is the same on every machine.
-// States of a handle: built (counted in live_bytes), destroyed. For one thread at a time.
+// Whoever drives the simulation sets SimulatedDevice::next_build before a request; should the cache decide to build,
+// that is what the build costs. No time passes anywhere else, so a simulation is the same on every machine. States of a
+// handle: built (counted in live_bytes), destroyed. For one thread at a time.
 #pragma once
 
 #include <chrono>
 #include <cstddef>
-#include <limits>
-#include <string>
-
 #include <larder/clock.hpp>
 #include <larder/error.hpp>
 #include <larder/factory.hpp>
+#include <limits>
+#include <string>
 
 namespace larder::simulator {
 

@@ -23,7 +23,7 @@ constexpr std::size_t longest_line = 65536;
 
 }  // namespace
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   constexpr std::size_t most_shown = 60;
   std::string out = "'";
   for (const char c : text.substr(0, most_shown)) {
@@ -41,11 +41,11 @@ std::string quoted(std::string_view text) {
 TraceReader::TraceReader(std::string path) : path_(std::move(path)), buffer_(longest_line + 1) {
   file_.reset(std::fopen(path_.c_str(), "rbe"));
   if (file_ == nullptr) {
-    throw BadTrace(fmt::format("cannot open trace {}: {}", quoted(path_), std::generic_category().message(errno)));
+    throw BadTrace(fmt::format("cannot open trace {}: {}", in_quotes(path_), std::generic_category().message(errno)));
   }
   const auto first = next_line();
-  if (!first) throw BadTrace(fmt::format("trace {} is empty; its first line must be {}", quoted(path_), header));
-  if (*first != header) reject(fmt::format("the header is {}; it must be {}", quoted(*first), header));
+  if (!first) throw BadTrace(fmt::format("trace {} is empty; its first line must be {}", in_quotes(path_), header));
+  if (*first != header) reject(fmt::format("the header is {}; it must be {}", in_quotes(*first), header));
 }
 
 bool TraceReader::next(TraceRow& row) {
@@ -54,7 +54,7 @@ bool TraceReader::next(TraceRow& row) {
 
   const auto commas = static_cast<std::size_t>(std::count(text->begin(), text->end(), ','));
   if (commas + 1 != field_count) {
-    reject(fmt::format("{} has {} field(s); expected the {} of {}", quoted(*text), commas + 1, field_count, header));
+    reject(fmt::format("{} has {} field(s); expected the {} of {}", in_quotes(*text), commas + 1, field_count, header));
   }
   std::array<std::string_view, field_count> fields;
   std::string_view rest = *text;
@@ -86,7 +86,7 @@ bool TraceReader::next(TraceRow& row) {
 }
 
 void TraceReader::reject(const std::string& fault) const {
-  throw BadTrace(fmt::format("trace {} line {}: {}", quoted(path_), line_, fault));
+  throw BadTrace(fmt::format("trace {} line {}: {}", in_quotes(path_), line_, fault));
 }
 
 std::optional<std::string_view> TraceReader::next_line() {
@@ -117,7 +117,7 @@ std::optional<std::string_view> TraceReader::next_line() {
     searched = available;
     end_ += std::fread(buffer_.data() + end_, 1, buffer_.size() - end_, file_.get());
     if (std::ferror(file_.get()) != 0) {
-      throw BadTrace(fmt::format("cannot read trace {}: {}", quoted(path_), std::generic_category().message(errno)));
+      throw BadTrace(fmt::format("cannot read trace {}: {}", in_quotes(path_), std::generic_category().message(errno)));
     }
     at_end_of_file_ = std::feof(file_.get()) != 0;
   }
@@ -128,13 +128,13 @@ std::int64_t TraceReader::number(std::string_view field, std::string_view text) 
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool whole = end == text.data() + text.size();
   if (error == std::errc::result_out_of_range && whole) {
-    reject(fmt::format("{} {} is out of range; give 0 to 9223372036854775807", field, quoted(text)));
+    reject(fmt::format("{} {} is out of range; give 0 to 9223372036854775807", field, in_quotes(text)));
   }
   if (error != std::errc{} || !whole) {
-    reject(fmt::format("{} {} is not a whole number; give decimal digits only", field, quoted(text)));
+    reject(fmt::format("{} {} is not a whole number; give decimal digits only", field, in_quotes(text)));
   }
   // The sign is looked at, not the value: "-0" is not plain decimal either.
-  if (text.front() == '-') reject(fmt::format("{} {} is negative; give 0 or more", field, quoted(text)));
+  if (text.front() == '-') reject(fmt::format("{} {} is negative; give 0 or more", field, in_quotes(text)));
   return value;
 }
 

@@ -18,13 +18,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <larder/error.hpp>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include <larder/error.hpp>
 
 namespace larder::simulator {
 
@@ -47,7 +46,7 @@ struct TraceRow {
 };
 
 /// Text from a file or a command line as it may stand in a one-line message: cut when long, control characters escaped.
-[[nodiscard]] std::string quoted(std::string_view text);
+[[nodiscard]] std::string in_quotes(std::string_view text);
 
 /// Reads the rows of one trace file in order. For one thread at a time.
 class TraceReader {

@@ -4,11 +4,10 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <larder/detail/cache_core.hpp>
 #include <limits>
 #include <string_view>
 #include <system_error>
-
-#include <larder/detail/cache_core.hpp>
 
 #include "core/environment.hpp"
 #include "simulator/replay.hpp"
@@ -16,7 +15,7 @@
 
 namespace larder::cli {
 
-using simulator::quoted;
+using simulator::in_quotes;
 
 namespace {
 
@@ -25,8 +24,8 @@ std::int64_t number_from(const std::string& name, const std::string& text, std::
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, value);
   if (error != std::errc{} || stop != end || value < least) {
-    throw CLI::ValidationError(name, fmt::format("{} will not do; give a whole number from {} to {}", quoted(text), least,
-                                                 std::numeric_limits<std::int64_t>::max()));
+    throw CLI::ValidationError(name, fmt::format("{} will not do; give a whole number from {} to {}", in_quotes(text),
+                                                 least, std::numeric_limits<std::int64_t>::max()));
   }
   return value;
 }
@@ -50,7 +49,7 @@ CLI::Option* add_max_idle(CLI::App& app, Budget& budget) {
             budget.max_idle = parse_count(text);
             if (!budget.max_idle) {
               throw CLI::ValidationError(
-                  "--max-idle", fmt::format("{} is not a count; give one such as 64, or unlimited", quoted(text)));
+                  "--max-idle", fmt::format("{} is not a count; give one such as 64, or unlimited", in_quotes(text)));
             }
           },
           "Most idle handles to keep, or unlimited")
@@ -67,7 +66,7 @@ CLI::Option* add_max_idle_bytes(CLI::App& app, Budget& budget) {
             if (!budget.max_idle_bytes) {
               throw CLI::ValidationError(
                   "--max-idle-bytes",
-                  fmt::format("{} is not a size; give one such as 1048576 or 256MiB, or unlimited", quoted(text)));
+                  fmt::format("{} is not a size; give one such as 1048576 or 256MiB, or unlimited", in_quotes(text)));
             }
           },
           "Most bytes that idle handles may hold, such as 1048576 or 256MiB, or unlimited")
@@ -78,7 +77,7 @@ CLI::Option* add_max_idle_bytes(CLI::App& app, Budget& budget) {
 const Policy& policy_named(const std::string& name) {
   const Policy* const policy = Policy::find(name);
   if (policy == nullptr) {
-    throw CLI::ValidationError("--policy", fmt::format("{} is not a policy; give value, lru or gds", quoted(name)));
+    throw CLI::ValidationError("--policy", fmt::format("{} is not a policy; give value, lru or gds", in_quotes(name)));
   }
   return *policy;
 }
@@ -98,15 +97,15 @@ void CacheChoice::add_options(CLI::App& app, bool with_bytes) {
 }
 
 CacheSettings CacheChoice::settle() const {
-  if (keep_everything_) return {"none", Policy::lru, simulator::exactly({})};
+  if (keep_everything_) return {"none", simulator::exactly({}), {.max_live = Budget::unlimited}};
   const detail::Limits limits = detail::resolve(budget_, {.max_idle = default_max_idle});
   const Policy policy = policy_ ? *policy_ : detail::policy_from_environment().value_or(Policy::value);
   return {policy.name,
-          policy,
           {.max_idle = limits.idle,
            .max_idle_per_key = limits.idle_per_key,
            .max_idle_bytes = limits.idle_bytes,
-           .max_idle_age = limits.idle_age}};
+           .max_idle_age = limits.idle_age},
+          {.policy = policy}};
 }
 
 }  // namespace larder::cli

@@ -7,17 +7,15 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
-
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <optional>
-#include <stdexcept>
-#include <string>
-
 #include <larder/budget.hpp>
 #include <larder/options.hpp>
 #include <larder/policy.hpp>
+#include <optional>
+#include <stdexcept>
+#include <string>
 
 namespace larder::cli {
 
@@ -55,8 +53,8 @@ inline constexpr std::size_t default_max_idle = 64;
 /// Policy and limits that one cache is run with; every limit is set.
 struct CacheSettings {
   std::string policy_name;
-  Policy policy;
   Budget budget;
+  Options options;
 };
 
 /// The command line's choice of cache, before environment and defaults fill in what is left out.

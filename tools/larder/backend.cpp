@@ -31,10 +31,11 @@ constexpr Known known[] = {
 };
 
 const Known& find(const std::string& name) {
-  const auto* const found = std::find_if(std::begin(known), std::end(known), [&](const Known& k) { return k.name == name; });
+  const auto* const found =
+      std::find_if(std::begin(known), std::end(known), [&](const Known& k) { return k.name == name; });
   if (found == std::end(known)) {
-    throw CLI::ValidationError("--backend", fmt::format("{} is not a back end; give fftw or simulated",
-                                                        simulator::quoted(name)));
+    throw CLI::ValidationError("--backend",
+                               fmt::format("{} is not a back end; give fftw or simulated", simulator::in_quotes(name)));
   }
   return *found;
 }
@@ -64,8 +65,9 @@ std::unique_ptr<Backend> open_backend(const std::string& name, const BackendSett
 std::int64_t largest_array_bytes(const BackendSettings& settings) {
   constexpr auto element = static_cast<std::int64_t>(sizeof(std::complex<double>));
   if (settings.largest_length > std::numeric_limits<std::ptrdiff_t>::max() / element / settings.batch) {
-    throw BadArguments(fmt::format("an array of {} transforms of length {} does not fit into memory; ask for shorter lengths",
-                                   settings.batch, settings.largest_length));
+    throw BadArguments(
+        fmt::format("an array of {} transforms of length {} does not fit into memory; ask for shorter lengths",
+                    settings.batch, settings.largest_length));
   }
   return settings.largest_length * settings.batch * element;
 }

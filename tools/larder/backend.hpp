@@ -7,13 +7,12 @@
 
 #include <chrono>
 #include <cstdint>
+#include <larder/listener.hpp>
+#include <larder/stats.hpp>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
-
-#include <larder/listener.hpp>
-#include <larder/stats.hpp>
 
 #include "arguments.hpp"
 
@@ -22,8 +21,8 @@ namespace larder::cli {
 /// What a back end is opened with.
 struct BackendSettings {
   CacheSettings cache;
-  std::int64_t largest_length = 1;  ///< no request will be longer
-  std::int64_t batch = 1;           ///< transforms in one plan
+  std::int64_t largest_length = 1;                   ///< no request will be longer
+  std::int64_t batch = 1;                            ///< transforms in one plan
   std::optional<std::string> wisdom = std::nullopt;  ///< file of planning results to read first
 };
 

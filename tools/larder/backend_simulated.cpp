@@ -5,7 +5,6 @@
 // Equal build times make the right answer easy to work out by hand, and the run is the same on every machine.
 #include <chrono>
 #include <complex>
-
 #include <larder/handle_cache.hpp>
 
 #include "backend.hpp"
@@ -20,14 +19,13 @@ class SimulatedBackend final : public Backend {
   using Factory = simulator::SimulatedFactory<std::int64_t>;
 
   explicit SimulatedBackend(const BackendSettings& settings)
-      : batch_(settings.batch),
-        plans_(settings.cache.budget,
-               {.policy = settings.cache.policy, .listener = &build_watch_, .clock = &device_.clock}, Factory(device_)) {}
+      : batch_(settings.batch), plans_(settings.cache.budget, on_device(settings.cache.options), Factory(device_)) {}
 
   bool use(std::int64_t length) override {
     constexpr std::size_t fixed_bytes = 4096;
-    device_.next_build = {.time = std::chrono::milliseconds(1),
-                          .bytes = fixed_bytes + static_cast<std::size_t>(length * batch_) * sizeof(std::complex<double>)};
+    device_.next_build = {
+        .time = std::chrono::milliseconds(1),
+        .bytes = fixed_bytes + static_cast<std::size_t>(length * batch_) * sizeof(std::complex<double>)};
     plans_.acquire(length).release();
     return build_watch_.take();
   }
@@ -37,6 +35,12 @@ class SimulatedBackend final : public Backend {
   [[nodiscard]] std::string memory_name() const override { return "simulated memory"; }
 
  private:
+  [[nodiscard]] Options on_device(Options options) noexcept {
+    options.listener = &build_watch_;
+    options.clock = &device_.clock;
+    return options;
+  }
+
   std::int64_t batch_;
   simulator::SimulatedDevice device_;
   BuildWatch build_watch_;

@@ -31,8 +31,7 @@ struct Churn {
 
 /// The length of the last plan; every shorter one then fits too.
 std::int64_t last_length(const Churn& churn) {
-  if (churn.step != 0 &&
-      churn.count - 1 > (std::numeric_limits<std::int64_t>::max() - churn.first) / churn.step) {
+  if (churn.step != 0 && churn.count - 1 > (std::numeric_limits<std::int64_t>::max() - churn.first) / churn.step) {
     throw BadArguments(fmt::format("--first {} --step {} --count {}: the last length is too large; give smaller ones",
                                    churn.first, churn.step, churn.count));
   }
@@ -52,19 +51,19 @@ void Churn::run() const {
     Progress progress(static_cast<std::uint64_t>(count));
     progress.heading(fmt::format("{:>8}  {:>16}  {:>9}  {:>12}  {:>12}", "step", plans->memory_name(), "idle keys",
                                  "idle handles", "idle bytes"));
-    const auto sample = [&](std::int64_t step) {
+    const auto sample = [&](std::int64_t used) {
       const Stats now = plans->stats();
       memory_after = plans->memory_bytes();
-      if (step == 0) memory_before = memory_after;
-      samples.push_back({{"step", step},
+      if (used == 0) memory_before = memory_after;
+      samples.push_back({{"step", used},
                          {"idle", now.idle},
                          {"idle_keys", now.idle_keys},
                          {"idle_bytes", now.idle_bytes},
                          {"memory_bytes", memory_after}});
-      progress.show(static_cast<std::uint64_t>(step),
-                    fmt::format("{:>8}  {:>16}  {:>9}  {:>12}  {:>12}", step, size_in_words(memory_after), now.idle_keys,
-                                now.idle, size_in_words(now.idle_bytes)),
-                    fmt::format("{}/{}  {} {}  {} idle handles", step, count, size_in_words(memory_after),
+      progress.show(static_cast<std::uint64_t>(used),
+                    fmt::format("{:>8}  {:>16}  {:>9}  {:>12}  {:>12}", used, size_in_words(memory_after),
+                                now.idle_keys, now.idle, size_in_words(now.idle_bytes)),
+                    fmt::format("{}/{}  {} {}  {} idle handles", used, count, size_in_words(memory_after),
                                 plans->memory_name(), now.idle));
     };
 
@@ -96,7 +95,8 @@ Command add_churn(CLI::App& app) {
   const auto churn = std::make_shared<Churn>();
   CLI::App& sub = *app.add_subcommand("churn", "Use many plans, each of another length, and watch memory");
   sub.footer(
-      "Plan i has length first + i * step. It is leased, run once and returned. Lines and JSON samples are taken before the\n"
+      "Plan i has length first + i * step. It is leased, run once and returned. Lines and JSON samples are taken "
+      "before the\n"
       "first plan, after every --every plans, and after the last one.\n\n"
       "Example: 6000 FFTW plans with at most 64 kept, then the same without a bound\n"
       "  larder churn --backend fftw --count 6000 --max-idle 64 --json bounded.json\n"

@@ -31,8 +31,8 @@ struct HotCold {
 std::int64_t last_length(const HotCold& run) {
   constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max() - shortest_length;
   if (run.hot > most || run.cold > (most - run.hot) / run.iterations) {
-    throw BadArguments(fmt::format("--hot {} --cold {} --iterations {}: too many lengths; give smaller numbers", run.hot,
-                                   run.cold, run.iterations));
+    throw BadArguments(fmt::format("--hot {} --cold {} --iterations {}: too many lengths; give smaller numbers",
+                                   run.hot, run.cold, run.iterations));
   }
   return shortest_length + run.hot + run.cold * run.iterations;
 }
@@ -74,7 +74,8 @@ Command add_hotcold(CLI::App& app) {
   const auto hotcold = std::make_shared<HotCold>();
   CLI::App& sub = *app.add_subcommand("hotcold", "Use a few plans again and again beside plans used once");
   sub.footer(
-      "Each iteration uses every hot key once, then as many keys never seen before as --cold says. A cache that keeps what\n"
+      "Each iteration uses every hot key once, then as many keys never seen before as --cold says. A cache that keeps "
+      "what\n"
       "is used again builds each hot key once.\n\n"
       "Example: 16 hot and 4 cold keys in an LRU cache of 64\n"
       "  larder hotcold --backend simulated --hot 16 --cold 4 --max-idle 64 --policy lru");

@@ -4,15 +4,13 @@
 //
 // Exit codes: 0 done; 1 the run failed; 2 bad arguments or bad input. A failure is one line on stderr.
 #include <CLI/CLI.hpp>
-
 #include <cstdio>
 #include <exception>
+#include <larder/error.hpp>
 #include <new>
 #include <stdexcept>
 #include <string>
 #include <vector>
-
-#include <larder/error.hpp>
 
 #include "arguments.hpp"
 #include "simulator/trace.hpp"

@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "arguments.hpp"
@@ -42,26 +43,33 @@ struct Replay {
   }
 };
 
+std::vector<Policy> policies_named(std::string_view names) {
+  std::vector<Policy> policies;
+  for (;;) {
+    const auto comma = names.find(',');
+    policies.push_back(policy_named(std::string(names.substr(0, comma))));
+    if (comma == std::string_view::npos) return policies;
+    names.remove_prefix(comma + 1);
+  }
+}
+
 }  // namespace
 
 Command add_replay(CLI::App& app) {
   const auto replay = std::make_shared<Replay>();
   CLI::App& sub = *app.add_subcommand("replay", "Replay a recorded trace under each policy, in virtual time");
   sub.footer(
-      "A trace is a CSV file with the header time_ns,key,bytes,build_ns,lease_ns, one request a line in order of time. A\n"
-      "key is any text without commas; bytes and build_ns are what building the handle at that line takes; lease_ns is\n"
+      "A trace is a CSV file with the header time_ns,key,bytes,build_ns,lease_ns, one request a line in order of time. "
+      "A\n"
+      "key is any text without commas; bytes and build_ns are what building the handle at that line takes; lease_ns "
+      "is\n"
       "how long it is used, from time_ns on. The environment changes nothing here.\n\n"
       "Example:\n"
       "  larder replay requests.csv --policy value,lru --max-idle-bytes 256MiB --json result.json");
   sub.add_option("TRACE", replay->trace, "Trace file")->required()->type_name("FILE");
-  sub.add_option_function<std::vector<std::string>>(
-         "--policy",
-         [replay](const std::vector<std::string>& names) {
-           replay->policies.clear();
-           for (const std::string& name : names) replay->policies.push_back(policy_named(name));
-         },
+  sub.add_option_function<std::string>(
+         "--policy", [replay](const std::string& names) { replay->policies = policies_named(names); },
          "Policies to replay, separated by commas")
-      ->delimiter(',')
       ->type_name("NAMES")
       ->default_str("value,lru,gds");
   CLI::Option* const by_count = add_max_idle(sub, replay->budget);

@@ -7,20 +7,19 @@
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
+#include <larder/budget.hpp>
 #include <memory>
 #include <stdexcept>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
-#include <larder/budget.hpp>
-
 #include "arguments.hpp"
 #include "simulator/trace.hpp"
 
 namespace larder::cli {
 
-using simulator::quoted;
+using simulator::in_quotes;
 
 namespace {
 
@@ -44,7 +43,7 @@ int write_whole(const char* path, const char* mode, std::string_view text) {
 JsonFile::JsonFile(std::optional<std::string> path) : path_(std::move(path)) {
   if (!path_) return;
   const auto refuse = [this](const std::string& why) {
-    throw BadArguments(fmt::format("--json: cannot write {}: {}", quoted(*path_), why));
+    throw BadArguments(fmt::format("--json: cannot write {}: {}", in_quotes(*path_), why));
   };
   if (path_->empty()) refuse("the name is empty");
 
@@ -73,7 +72,7 @@ void JsonFile::write(const nlohmann::ordered_json& value) const {
   if (error == 0 && !in_place_ && std::rename(target.c_str(), path_->c_str()) != 0) error = errno;
   if (error == 0) return;
   if (!in_place_) std::remove(target.c_str());
-  throw std::runtime_error(fmt::format("cannot write {}: {}", quoted(*path_), reason(error)));
+  throw std::runtime_error(fmt::format("cannot write {}: {}", in_quotes(*path_), reason(error)));
 }
 
 nlohmann::ordered_json to_json(const Stats& stats) {

@@ -6,18 +6,17 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <larder/stats.hpp>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
-
-#include <larder/stats.hpp>
 
 namespace larder::cli {
 
 /// A JSON file that appears whole or not at all.
 ///
-/// The constructor refuses a path that cannot be written, before any work is done; write() puts the text beside the path
-/// and renames it. A device or pipe, which a rename would replace, is written to directly.
+/// The constructor refuses a path that cannot be written, before any work is done; write() puts the text beside the
+/// path and renames it. A device or pipe, which a rename would replace, is written to directly.
 class JsonFile {
  public:
   /// @param path  nullopt for none: write() then does nothing
