@@ -22,7 +22,7 @@ struct Budget {
 
   std::optional<std::size_t> max_idle = std::nullopt;          ///< idle handles in the cache
   std::optional<std::size_t> max_idle_per_key = std::nullopt;  ///< idle handles of any one key
-  std::optional<std::size_t> max_idle_bytes = std::nullopt;    ///< bytes held by idle handles, as the factory tells them
+  std::optional<std::size_t> max_idle_bytes = std::nullopt;  ///< bytes held by idle handles, as the factory tells them
   /// How long a handle may lie idle. Handles past it go at the next call on the cache (there is no background thread).
   /// While an age is set every call reads the clock and takes the mutex.
   std::optional<std::chrono::nanoseconds> max_idle_age = std::nullopt;

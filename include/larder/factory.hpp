@@ -60,12 +60,12 @@ enum class Sharing : std::uint8_t {
 /// The least that a handle kind must bring; see the head of factory.hpp for what it may add.
 template <class F>
 concept HandleFactory = std::copyable<typename F::Key> && std::equality_comparable<typename F::Key> &&
-                        std::movable<typename F::Handle> && std::move_constructible<F> &&
-                        requires(F& factory, const typename F::Key& key, typename F::Handle handle) {
-                          { std::hash<typename F::Key>{}(key) } -> std::convertible_to<std::size_t>;
-                          { factory.create(key) } -> std::convertible_to<typename F::Handle>;
-                          factory.destroy(key, std::move(handle));
-                        };
+    std::movable<typename F::Handle> && std::move_constructible<F> &&
+    requires(F& factory, const typename F::Key& key, typename F::Handle handle) {
+  { std::hash<typename F::Key>{}(key) } -> std::convertible_to<std::size_t>;
+  { factory.create(key) } -> std::convertible_to<typename F::Handle>;
+  factory.destroy(key, std::move(handle));
+};
 
 /// A factory whose handles belong to a device context.
 template <class F>
@@ -78,12 +78,12 @@ concept ContextFactory = HandleFactory<F> && requires(const F& factory, const ty
 /// A factory whose handles' work outlives the lease on a stream.
 template <class F>
 concept StreamFactory = HandleFactory<F> && std::default_initializable<typename F::Event> &&
-                        std::equality_comparable<typename F::Stream> && std::copyable<typename F::Stream> &&
-                        std::default_initializable<typename F::Stream> &&
-                        requires(F& factory, const typename F::Key& key, typename F::Event& event, typename F::Stream stream) {
-                          factory.record(key, event, stream);
-                          factory.wait(key, stream, event);
-                          factory.synchronize(key, event);
-                        };
+    std::equality_comparable<typename F::Stream> && std::copyable<typename F::Stream> &&
+    std::default_initializable<typename F::Stream> &&
+    requires(F& factory, const typename F::Key& key, typename F::Event& event, typename F::Stream stream) {
+  factory.record(key, event, stream);
+  factory.wait(key, stream, event);
+  factory.synchronize(key, event);
+};
 
 }  // namespace larder

@@ -58,14 +58,10 @@ class HandleCache {
   ///
   /// @throws whatever Factory::create or Factory::prepare throws; Closed when the cache is destroyed meanwhile.
   /// With Options::max_live set it waits until a handle comes back.
-  Lease<Factory> acquire(const Key& key)
-    requires(!StreamFactory<Factory>)
-  {
+  Lease<Factory> acquire(const Key& key) requires(!StreamFactory<Factory>) {
     return core_->acquire(key, {}, Deadline::max());
   }
-  Lease<Factory> acquire(const Key& key, Stream stream)
-    requires StreamFactory<Factory>
-  {
+  Lease<Factory> acquire(const Key& key, Stream stream) requires StreamFactory<Factory> {
     return core_->acquire(key, stream, Deadline::max());
   }
 
@@ -73,14 +69,10 @@ class HandleCache {
   /// Sharing::shared, while another thread builds the handle.
   ///
   /// @throws DeadlineExceeded
-  Lease<Factory> acquire(const Key& key, Deadline deadline)
-    requires(!StreamFactory<Factory>)
-  {
+  Lease<Factory> acquire(const Key& key, Deadline deadline) requires(!StreamFactory<Factory>) {
     return core_->acquire(key, {}, deadline);
   }
-  Lease<Factory> acquire(const Key& key, Stream stream, Deadline deadline)
-    requires StreamFactory<Factory>
-  {
+  Lease<Factory> acquire(const Key& key, Stream stream, Deadline deadline) requires StreamFactory<Factory> {
     return core_->acquire(key, stream, deadline);
   }
 
@@ -88,14 +80,8 @@ class HandleCache {
   /// for a build.
   ///
   /// @throws whatever Factory::prepare throws
-  Lease<Factory> try_acquire(const Key& key)
-    requires(!StreamFactory<Factory>)
-  {
-    return core_->try_acquire(key, {});
-  }
-  Lease<Factory> try_acquire(const Key& key, Stream stream)
-    requires StreamFactory<Factory>
-  {
+  Lease<Factory> try_acquire(const Key& key) requires(!StreamFactory<Factory>) { return core_->try_acquire(key, {}); }
+  Lease<Factory> try_acquire(const Key& key, Stream stream) requires StreamFactory<Factory> {
     return core_->try_acquire(key, stream);
   }
 
@@ -107,18 +93,16 @@ class HandleCache {
   /// Leases a handle to a caller that cannot hold a Lease; every checkout needs one checkin.
   ///
   /// @throws as acquire
-  Handle checkout(const Key& key)
-    requires(!StreamFactory<Factory> && std::copyable<Handle> && detail::Hashable<Handle>)
-  {
+  Handle checkout(const Key& key) requires(!StreamFactory<Factory> && std::copyable<Handle> &&
+                                           detail::Hashable<Handle>) {
     return core_->checkout(key);
   }
 
   /// Returns a checked-out handle.
   ///
   /// @throws UnknownHandle, and changes nothing, when the handle is not checked out of this cache (or no more)
-  void checkin(const Handle& handle)
-    requires(!StreamFactory<Factory> && std::copyable<Handle> && detail::Hashable<Handle>)
-  {
+  void checkin(const Handle& handle) requires(!StreamFactory<Factory> && std::copyable<Handle> &&
+                                              detail::Hashable<Handle>) {
     core_->checkin(handle);
   }
 
@@ -134,9 +118,7 @@ class HandleCache {
   std::size_t trim(std::size_t bytes) noexcept { return core_->trim(bytes); }
 
   /// The context is gone: forgets its handles without destroying them, leased ones when they come back.
-  void invalidate(const detail::ContextOf<Factory>& context) noexcept
-    requires ContextFactory<Factory>
-  {
+  void invalidate(const detail::ContextOf<Factory>& context) noexcept requires ContextFactory<Factory> {
     core_->invalidate(context);
   }
 

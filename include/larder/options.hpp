@@ -18,8 +18,8 @@ struct Options {
   /// Most handles live at once, idle and leased together; default unlimited. With it set, acquire() waits until a handle
   /// comes back, which deadlocks a thread that holds all of them: prefer acquire(key, deadline).
   std::optional<std::size_t> max_live = std::nullopt;
-  Listener* listener = nullptr;               ///< not owned; see Listener for its lifetime
-  const Clock* clock = &Clock::steady();      ///< not owned; must outlive the cache and its leases
+  Listener* listener = nullptr;           ///< not owned; see Listener for its lifetime
+  const Clock* clock = &Clock::steady();  ///< not owned; must outlive the cache and its leases
 };
 
 }  // namespace larder

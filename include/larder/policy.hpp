@@ -19,14 +19,14 @@ namespace larder {
 /// Ages and gaps are in requests on this cache, the logical time of policies. Requests that hit without the mutex are
 /// counted when the next call takes it, so ages are exact for one thread and approximate for several.
 struct EntryView {
-  double build_cost;           ///< smoothed wall time of `create` for this key, nanoseconds
-  double size;                 ///< bytes held, at least 1; always 1 when no byte budget is set
-  std::uint64_t uses;          ///< requests for this key that the cache remembers, also from before an eviction
-  double frequency;            ///< uses, each halved for every half-life that passed since
-  double age;                  ///< requests since the key was last used
-  double typical_gap;          ///< smoothed number of requests between uses of the key; 0 until it was used twice
-  std::size_t spare;           ///< idle handles of the same key that were returned after this one
-  double inflation;            ///< highest score evicted from the cache up to the last use of this key (GreedyDual's L)
+  double build_cost;   ///< smoothed wall time of `create` for this key, nanoseconds
+  double size;         ///< bytes held, at least 1; always 1 when no byte budget is set
+  std::uint64_t uses;  ///< requests for this key that the cache remembers, also from before an eviction
+  double frequency;    ///< uses, each halved for every half-life that passed since
+  double age;          ///< requests since the key was last used
+  double typical_gap;  ///< smoothed number of requests between uses of the key; 0 until it was used twice
+  std::size_t spare;   ///< idle handles of the same key that were returned after this one
+  double inflation;    ///< highest score evicted from the cache up to the last use of this key (GreedyDual's L)
 };
 
 /// A named score; a value type that may live in static storage.
@@ -36,9 +36,10 @@ struct Policy {
   const char* name;
   double (*score)(const EntryView&) noexcept;
 
-  static const Policy value;  ///< build cost x expected reuse / size, with history that outlives the handle; the default
-  static const Policy lru;    ///< the handle returned longest ago goes first, exactly
-  static const Policy gds;    ///< GreedyDual-Size: build cost / size, aged by inflation
+  static const Policy
+      value;                ///< build cost x expected reuse / size, with history that outlives the handle; the default
+  static const Policy lru;  ///< the handle returned longest ago goes first, exactly
+  static const Policy gds;  ///< GreedyDual-Size: build cost / size, aged by inflation
 
   /// The built-in policy of that name, or nullptr.
   [[nodiscard]] static const Policy* find(std::string_view name) noexcept;

@@ -37,19 +37,19 @@ struct Stats {
   std::uint64_t misses = 0;          ///< requests that found none, including those of try_acquire
   std::uint64_t builds = 0;          ///< successful creates ("created")
   std::uint64_t build_failures = 0;  ///< creates that threw
-  std::uint64_t rebuilds = 0;        ///< builds of a key that was held before, as far back as the bounded history reaches
-  std::chrono::nanoseconds build_time{0};  ///< wall time of all successful creates
+  std::uint64_t rebuilds = 0;  ///< builds of a key that was held before, as far back as the bounded history reaches
+  std::chrono::nanoseconds build_time{0};                  ///< wall time of all successful creates
   std::array<std::uint64_t, eviction_causes> evictions{};  ///< indexed by EvictionCause
   std::uint64_t destroys = 0;          ///< destroys called, including those that threw ("destroyed")
   std::uint64_t destroy_failures = 0;  ///< destroys that threw
   std::uint64_t abandoned = 0;         ///< handles forgotten without destroy (invalidate, fork, library gone)
 
-  std::size_t idle = 0;         ///< handles in the cache and free
-  std::size_t idle_keys = 0;    ///< distinct keys among them
-  std::size_t leased = 0;       ///< handles out on at least one lease
-  std::size_t live = 0;         ///< idle + leased + being destroyed
-  std::size_t idle_bytes = 0;   ///< bytes held by idle handles
-  std::size_t leased_bytes = 0; ///< bytes held by leased handles
+  std::size_t idle = 0;             ///< handles in the cache and free
+  std::size_t idle_keys = 0;        ///< distinct keys among them
+  std::size_t leased = 0;           ///< handles out on at least one lease
+  std::size_t live = 0;             ///< idle + leased + being destroyed
+  std::size_t idle_bytes = 0;       ///< bytes held by idle handles
+  std::size_t leased_bytes = 0;     ///< bytes held by leased handles
   std::size_t peak_live = 0;        ///< most handles live at once
   std::size_t peak_live_bytes = 0;  ///< most bytes held at once by live handles
 

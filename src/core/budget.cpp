@@ -11,7 +11,8 @@ namespace larder {
 namespace {
 
 template <class Number, std::size_t N>
-std::optional<Number> parse_scaled(std::string_view text, const std::array<std::pair<std::string_view, Number>, N>& units,
+std::optional<Number> parse_scaled(std::string_view text,
+                                   const std::array<std::pair<std::string_view, Number>, N>& units,
                                    Number unlimited) noexcept {
   if (text == "unlimited") return unlimited;
   Number count{};
@@ -35,18 +36,21 @@ std::optional<std::size_t> parse_count(std::string_view text) noexcept {
 }
 
 std::optional<std::size_t> parse_bytes(std::string_view text) noexcept {
-  static constexpr std::array<std::pair<std::string_view, std::size_t>, 5> units{
-      {{"", 1}, {"KiB", std::size_t{1} << 10}, {"MiB", std::size_t{1} << 20}, {"GiB", std::size_t{1} << 30}, {"TiB", std::size_t{1} << 40}}};
+  static constexpr std::array<std::pair<std::string_view, std::size_t>, 5> units{{{"", 1},
+                                                                                  {"KiB", std::size_t{1} << 10},
+                                                                                  {"MiB", std::size_t{1} << 20},
+                                                                                  {"GiB", std::size_t{1} << 30},
+                                                                                  {"TiB", std::size_t{1} << 40}}};
   return parse_scaled(text, units, Budget::unlimited);
 }
 
 std::optional<std::chrono::nanoseconds> parse_duration(std::string_view text) noexcept {
   static constexpr std::array<std::pair<std::string_view, std::int64_t>, 6> units{{{"ns", 1},
-                                                                                  {"us", 1'000},
-                                                                                  {"ms", 1'000'000},
-                                                                                  {"s", 1'000'000'000},
-                                                                                  {"min", 60'000'000'000},
-                                                                                  {"h", 3'600'000'000'000}}};
+                                                                                   {"us", 1'000},
+                                                                                   {"ms", 1'000'000},
+                                                                                   {"s", 1'000'000'000},
+                                                                                   {"min", 60'000'000'000},
+                                                                                   {"h", 3'600'000'000'000}}};
   const auto count = parse_scaled(text, units, std::int64_t{Budget::unlimited_age.count()});
   if (!count) return std::nullopt;
   return std::chrono::nanoseconds(*count);

@@ -29,7 +29,8 @@ Budget budget_from_environment() {
       .max_idle = read("LARDER_MAX_IDLE", a_count, parse_count),
       .max_idle_per_key = read("LARDER_MAX_IDLE_PER_KEY", a_count, parse_count),
       .max_idle_bytes = read("LARDER_MAX_IDLE_BYTES", "a size such as 1048576 or 256MiB, or unlimited", parse_bytes),
-      .max_idle_age = read("LARDER_MAX_IDLE_AGE", "a duration such as 250ms, 30s or 5min, or unlimited", parse_duration),
+      .max_idle_age =
+          read("LARDER_MAX_IDLE_AGE", "a duration such as 250ms, 30s or 5min, or unlimited", parse_duration),
   };
 }
 

@@ -7,7 +7,8 @@ namespace larder {
 
 namespace {
 
-std::string build_failed_message(const std::string& backend, long code, const std::string& code_name, const std::string& key) {
+std::string build_failed_message(const std::string& backend, long code, const std::string& code_name,
+                                 const std::string& key) {
   return backend + " could not create a handle for " + key + ": " + code_name + " (" + std::to_string(code) + ")";
 }
 

@@ -21,7 +21,8 @@ void CacheCore::advance_epoch() noexcept {
   // The thread that was here last has told its returns in between by its ticks; any other must come after it.
   const std::uint64_t tick = thread_memory.tick;
   const bool same_thread = last_thread_ == &thread_memory && tick >= last_tick_;
-  epoch_.store(epoch_.load(std::memory_order_relaxed) + (same_thread ? tick - last_tick_ : 1), std::memory_order_relaxed);
+  epoch_.store(epoch_.load(std::memory_order_relaxed) + (same_thread ? tick - last_tick_ : 1),
+               std::memory_order_relaxed);
   last_tick_ = tick;
   last_thread_ = &thread_memory;
 }
@@ -35,7 +36,8 @@ void CacheCore::note_uses(KeyUse& use, std::uint64_t count, std::uint64_t time) 
   const std::uint64_t age = time > use.last_use ? time - use.last_use : 0;
   if (use.uses > 0) {
     use.frequency *= decay(age);
-    use.typical_gap = smoothed(use.typical_gap, static_cast<double>(age) / static_cast<double>(count), newest_gap_weight);
+    use.typical_gap =
+        smoothed(use.typical_gap, static_cast<double>(age) / static_cast<double>(count), newest_gap_weight);
   }
   use.frequency += static_cast<double>(count);
   use.uses += count;
@@ -145,7 +147,8 @@ Slot* CacheCore::cheapest_idle(KeyRecord* only, StopAtLeased&& stop_at_leased) n
     }
     if (oldest == nullptr) return false;
     const double its_score = score(record, *oldest, idle - 1);
-    if (cheapest == nullptr || its_score < lowest || (its_score == lowest && returned_at(*oldest) < returned_at(*cheapest))) {
+    if (cheapest == nullptr || its_score < lowest ||
+        (its_score == lowest && returned_at(*oldest) < returned_at(*cheapest))) {
       cheapest = oldest;
       lowest = its_score;
     }
@@ -168,14 +171,15 @@ double CacheCore::score(const KeyRecord& record, const Slot& slot, std::size_t s
   const std::uint64_t now = epoch_.load(std::memory_order_relaxed);
   const std::uint64_t age = now > record.use.last_use ? now - record.use.last_use : 0;
   const bool by_bytes = limits_.idle_bytes != Budget::unlimited;
-  return policy_.score({.build_cost = record.use.build_cost,
-                        .size = by_bytes ? std::max(1.0, static_cast<double>(slot.bytes.load(std::memory_order_relaxed))) : 1.0,
-                        .uses = record.use.uses,
-                        .frequency = record.use.frequency * decay(age),
-                        .age = static_cast<double>(age),
-                        .typical_gap = record.use.typical_gap,
-                        .spare = spare,
-                        .inflation = record.use.inflation});
+  return policy_.score(
+      {.build_cost = record.use.build_cost,
+       .size = by_bytes ? std::max(1.0, static_cast<double>(slot.bytes.load(std::memory_order_relaxed))) : 1.0,
+       .uses = record.use.uses,
+       .frequency = record.use.frequency * decay(age),
+       .age = static_cast<double>(age),
+       .typical_gap = record.use.typical_gap,
+       .spare = spare,
+       .inflation = record.use.inflation});
 }
 
 bool CacheCore::evict(Slot& slot, EvictionCause cause, Retired& retired) noexcept {

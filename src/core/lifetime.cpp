@@ -36,7 +36,8 @@ void CacheCore::settle(Retired& retired) noexcept {
         destroy(*slot);
       } catch (const std::exception& failure) {
         failed = true;
-        notify(key, record.hash, [&failure](Listener& to, const KeyRef& what) { to.on_destroy_failed(what, failure.what()); });
+        notify(key, record.hash,
+               [&failure](Listener& to, const KeyRef& what) { to.on_destroy_failed(what, failure.what()); });
       } catch (...) {
         failed = true;
         notify(key, record.hash, [](Listener& to, const KeyRef& what) {

@@ -10,7 +10,9 @@ namespace larder {
 namespace {
 
 // A key's spare handles are asked for only while all newer ones are out at once; each further one is far less likely to be.
-double spare_discount(std::size_t spare) noexcept { return std::ldexp(1.0, -2 * static_cast<int>(std::min<std::size_t>(spare, 64))); }
+double spare_discount(std::size_t spare) noexcept {
+  return std::ldexp(1.0, -2 * static_cast<int>(std::min<std::size_t>(spare, 64)));
+}
 
 double value_score(const EntryView& entry) noexcept {
   return entry.build_cost * entry.frequency * spare_discount(entry.spare) / entry.size;
@@ -31,7 +33,8 @@ constinit const Policy Policy::gds{"gds", gds_score};
 
 const Policy* Policy::find(std::string_view name) noexcept {
   static constexpr std::array policies{&value, &lru, &gds};
-  const auto* const found = std::find_if(policies.begin(), policies.end(), [name](const Policy* p) { return name == p->name; });
+  const auto* const found =
+      std::find_if(policies.begin(), policies.end(), [name](const Policy* p) { return name == p->name; });
   return found == policies.end() ? nullptr : *found;
 }
 

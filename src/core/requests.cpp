@@ -155,8 +155,9 @@ void CacheCore::wait_for_return(MutexLock& lock, Request request, Deadline deadl
   --waiting_;
   --waiting_for_return_;
   if (!in_time) {
-    throw DeadlineExceeded("acquire: all " + std::to_string(max_live_) + " handles that max_live allows are leased; none for " +
-                           describe(request.key) + " before the deadline");
+    throw DeadlineExceeded("acquire: all " + std::to_string(max_live_) +
+                           " handles that max_live allows are leased; none for " + describe(request.key) +
+                           " before the deadline");
   }
 }
 
@@ -316,7 +317,8 @@ void CacheCore::prewarm_slow(Request request, std::size_t count) {
       const KeyRecord* const record = find(request);
       std::size_t there = 0;
       bool building = false;
-      for (const Slot* of_key = record == nullptr ? nullptr : record->slots; of_key != nullptr; of_key = of_key->next_of_key) {
+      for (const Slot* of_key = record == nullptr ? nullptr : record->slots; of_key != nullptr;
+           of_key = of_key->next_of_key) {
         const Word word = of_key->word();
         if (of_key->stage == Slot::Stage::live && !retiring(word) && (shared_ || leases(word) == 0)) ++there;
         building = building || of_key->stage == Slot::Stage::building;

@@ -97,7 +97,8 @@ class CacheCore {
   void after_fork_in_child() noexcept LARDER_NO_THREAD_SAFETY_ANALYSIS;
 
  protected:
-  CacheCore(const Budget& budget, const Options& options, const Budget& factory_default, bool shared, bool survives_fork);
+  CacheCore(const Budget& budget, const Options& options, const Budget& factory_default, bool shared,
+            bool survives_fork);
   virtual ~CacheCore();
 
   /// Makes a fully constructed core known to fork handling and reclaim().

@@ -35,24 +35,36 @@ concept Hashable = requires(const T& value) {
 };
 
 template <class T>
-concept Streamable = requires(std::ostream& out, const T& value) { out << value; };
+concept Streamable = requires(std::ostream& out, const T& value) {
+  out << value;
+};
 
 template <class F, class Key = typename F::Key, class Handle = typename F::Handle>
-concept HasBytes = requires(const F& factory, const Key& key, const Handle& handle) { factory.bytes(key, handle); };
+concept HasBytes = requires(const F& factory, const Key& key, const Handle& handle) {
+  factory.bytes(key, handle);
+};
 template <class F, class Key = typename F::Key, class Handle = typename F::Handle>
-concept HasReset = requires(F& factory, const Key& key, Handle& handle) { factory.reset(key, handle); };
+concept HasReset = requires(F& factory, const Key& key, Handle& handle) {
+  factory.reset(key, handle);
+};
 template <class F, class Key = typename F::Key, class Handle = typename F::Handle>
-concept HasPrepare = requires(F& factory, const Key& key, Handle& handle) { factory.prepare(key, handle); };
+concept HasPrepare = requires(F& factory, const Key& key, Handle& handle) {
+  factory.prepare(key, handle);
+};
 template <class F, class Key = typename F::Key, class Handle = typename F::Handle>
-concept HasStreamPrepare = StreamFactory<F> && requires(F& factory, const Key& key, Handle& handle, typename F::Stream stream) {
+concept HasStreamPrepare = StreamFactory<F> &&
+    requires(F& factory, const Key& key, Handle& handle, typename F::Stream stream) {
   factory.prepare(key, handle, stream);
 };
 template <class F>
-concept HasCapturing = StreamFactory<F> && requires(const F& factory, const typename F::Key& key, typename F::Stream stream) {
+concept HasCapturing = StreamFactory<F> &&
+    requires(const F& factory, const typename F::Key& key, typename F::Stream stream) {
   { factory.capturing(key, stream) } -> std::convertible_to<bool>;
 };
 template <class F>
-concept HasAlive = requires(const F& factory, const typename F::Key& key) { factory.alive(key); };
+concept HasAlive = requires(const F& factory, const typename F::Key& key) {
+  factory.alive(key);
+};
 template <class F>
 concept HasDomain = requires(const F& factory) {
   { factory.domain() } -> std::same_as<BuildDomain&>;
@@ -122,7 +134,8 @@ class FactoryCore final : public CacheCore {
   using Handle = typename Factory::Handle;
   using Stream = StreamOf<Factory>;
   static constexpr bool is_shared = sharing_of<Factory>() == Sharing::shared;
-  static_assert(!(is_shared && StreamFactory<Factory>), "a handle that belongs to one stream at a time cannot be shared");
+  static_assert(!(is_shared && StreamFactory<Factory>),
+                "a handle that belongs to one stream at a time cannot be shared");
   static_assert(!(is_shared && HasReset<Factory>), "a shared handle has no state of its user's to reset");
 
   struct Record final : KeyRecord {
@@ -198,9 +211,7 @@ class FactoryCore final : public CacheCore {
         &argument);
   }
 
-  Handle checkout(const Key& key)
-    requires std::copyable<Handle> && Hashable<Handle>
-  {
+  Handle checkout(const Key& key) requires std::copyable<Handle> && Hashable<Handle> {
     Lease<Factory> out = acquire(key, {}, Deadline::max());
     const Handle handle = *out;
     const MutexLock lock(checked_out_mutex_);
@@ -209,9 +220,7 @@ class FactoryCore final : public CacheCore {
     return handle;
   }
 
-  void checkin(const Handle& handle)
-    requires std::copyable<Handle> && Hashable<Handle>
-  {
+  void checkin(const Handle& handle) requires std::copyable<Handle> && Hashable<Handle> {
     Slot* slot = nullptr;
     {
       const MutexLock lock(checked_out_mutex_);
@@ -239,7 +248,9 @@ class FactoryCore final : public CacheCore {
   [[nodiscard]] static std::uint64_t hash_of(const Key& key) { return std::hash<Key>{}(key); }
   [[nodiscard]] static Slot& typed(detail::Slot& slot) noexcept { return static_cast<Slot&>(slot); }
   [[nodiscard]] static const Slot& typed(const detail::Slot& slot) noexcept { return static_cast<const Slot&>(slot); }
-  [[nodiscard]] static const Key& typed_key(const KeyRecord& record) noexcept { return static_cast<const Record&>(record).key; }
+  [[nodiscard]] static const Key& typed_key(const KeyRecord& record) noexcept {
+    return static_cast<const Record&>(record).key;
+  }
 
   [[nodiscard]] auto enter(const Key& key) const {
     if constexpr (ContextFactory<Factory>) {
@@ -291,7 +302,8 @@ class FactoryCore final : public CacheCore {
       if (!slot.try_return(after)) return_slow(slot, slot.bytes.load(std::memory_order_relaxed), Return::keep);
       return nullptr;
     }
-    if (listener() != nullptr) [[unlikely]] notify_hit(slot);
+    if (listener() != nullptr) [[unlikely]]
+      notify_hit(slot);
     return &slot;
   }
 
@@ -449,7 +461,8 @@ class FactoryCore final : public CacheCore {
       Slot& slot = typed(*next);
       next = slot.next_deferred;
       // The count is taken after the link was read: from here on a shared slot may be pushed again.
-      for (std::uint32_t count = slot.deferred.exchange(0, std::memory_order_acq_rel); count > 0; --count) release(slot);
+      for (std::uint32_t count = slot.deferred.exchange(0, std::memory_order_acq_rel); count > 0; --count)
+        release(slot);
     }
   }
 

@@ -17,12 +17,12 @@ namespace larder::detail {
 /// What the cache remembers of a key, also after its handles are gone (bounded; see KeyHistory in src/core).
 struct KeyUse {
   std::uint64_t uses = 0;
-  std::uint64_t last_use = 0;      ///< logical time of the last use, in requests
-  double frequency = 0;            ///< decayed uses as of last_use
-  double typical_gap = 0;          ///< smoothed, requests; 0 until used twice
-  double build_cost = 0;           ///< smoothed, nanoseconds; 0 until built
-  double inflation = 0;            ///< the cache's inflation at last_use
-  std::uint32_t evicted = 0;       ///< handles evicted and not rebuilt since
+  std::uint64_t last_use = 0;  ///< logical time of the last use, in requests
+  double frequency = 0;        ///< decayed uses as of last_use
+  double typical_gap = 0;      ///< smoothed, requests; 0 until used twice
+  double build_cost = 0;       ///< smoothed, nanoseconds; 0 until built
+  double inflation = 0;        ///< the cache's inflation at last_use
+  std::uint32_t evicted = 0;   ///< handles evicted and not rebuilt since
 };
 
 /// A smoothed measurement: the first sample as it is, then each new one with that weight.
@@ -32,10 +32,10 @@ struct KeyUse {
 
 /// One build that several requests wait for (shared handles). All of it: with the mutex held.
 struct Flight {
-  Slot* slot = nullptr;            ///< set when done and successful; each waiting request already has its lease
-  std::exception_ptr error;        ///< set when done and failed
+  Slot* slot = nullptr;      ///< set when done and successful; each waiting request already has its lease
+  std::exception_ptr error;  ///< set when done and failed
   bool done = false;
-  Word waiting = 0;                ///< requests that wait
+  Word waiting = 0;  ///< requests that wait
   std::thread::id builder;
 };
 
@@ -47,7 +47,7 @@ struct KeyRecord {
   KeyRecord& operator=(const KeyRecord&) = delete;
 
   const std::uint64_t hash;
-  Slot* slots = nullptr;           ///< the key's slots that are building, live or leaving, through next_of_key
+  Slot* slots = nullptr;  ///< the key's slots that are building, live or leaving, through next_of_key
   std::size_t slot_count = 0;
   std::size_t in_budget = 0;       ///< how many of them have a place in the budget
   std::shared_ptr<Flight> flight;  ///< the build under way, for shared handles

@@ -17,7 +17,7 @@ struct Remembered {
   std::uint64_t cache = 0;  // 0: empty
   std::uint64_t hash = 0;
   Slot* slot = nullptr;
-  Word word = 0;            // the slot's word when it was returned
+  Word word = 0;  // the slot's word when it was returned
 };
 
 struct ThreadMemory {

@@ -71,14 +71,16 @@ class alignas(64) Slot {
 
   /// Claims an exclusive handle that was idle with exactly this word.
   [[nodiscard]] bool claim(Word idle_word) noexcept {
-    return word_.compare_exchange_strong(idle_word, idle_word + lease_one, std::memory_order_acquire, std::memory_order_relaxed);
+    return word_.compare_exchange_strong(idle_word, idle_word + lease_one, std::memory_order_acquire,
+                                         std::memory_order_relaxed);
   }
 
   /// Adds a lease to a shared handle of that generation.
   [[nodiscard]] bool claim_shared(Word seen) noexcept {
     Word word = word_.load(std::memory_order_relaxed);
     while (generation(word) == generation(seen) && unlocked(word)) {
-      if (word_.compare_exchange_weak(word, word + lease_one, std::memory_order_acquire, std::memory_order_relaxed)) return true;
+      if (word_.compare_exchange_weak(word, word + lease_one, std::memory_order_acquire, std::memory_order_relaxed))
+        return true;
     }
     return false;
   }
@@ -105,7 +107,8 @@ class alignas(64) Slot {
   [[nodiscard]] bool claim_locked(bool shared) noexcept {
     Word word = word_.load(std::memory_order_relaxed);
     while (!retiring(word) && (shared || leases(word) == 0)) {
-      if (word_.compare_exchange_weak(word, word + lease_one, std::memory_order_acquire, std::memory_order_relaxed)) return true;
+      if (word_.compare_exchange_weak(word, word + lease_one, std::memory_order_acquire, std::memory_order_relaxed))
+        return true;
     }
     return false;
   }
@@ -115,7 +118,9 @@ class alignas(64) Slot {
     Word word = word_.load(std::memory_order_relaxed);
     while (!retiring(word) && !(only_leased && leases(word) == 0)) {
       const Word wanted = on ? (word | unlocked_bit) : (word & ~unlocked_bit);
-      if (wanted == word || word_.compare_exchange_weak(word, wanted, std::memory_order_acq_rel, std::memory_order_relaxed)) return true;
+      if (wanted == word ||
+          word_.compare_exchange_weak(word, wanted, std::memory_order_acq_rel, std::memory_order_relaxed))
+        return true;
     }
     return false;
   }
@@ -145,7 +150,8 @@ class alignas(64) Slot {
   [[nodiscard]] bool drop_if_not_last() noexcept {
     Word word = word_.load(std::memory_order_relaxed);
     while (leases(word) > 1) {
-      if (word_.compare_exchange_weak(word, word - lease_one, std::memory_order_acq_rel, std::memory_order_relaxed)) return true;
+      if (word_.compare_exchange_weak(word, word - lease_one, std::memory_order_acq_rel, std::memory_order_relaxed))
+        return true;
     }
     return false;
   }
@@ -178,25 +184,25 @@ class alignas(64) Slot {
   std::atomic<Word> word_{retiring_bit};
 
  public:
-  KeyRecord* record = nullptr;              // owner; stable while the slot is live
-  std::uint64_t hash = 0;                   // owner
-  std::atomic<std::uint64_t> epoch{0};      // owner; when it was last returned: epoch first, then tick
-  std::atomic<std::uint64_t> tick{0};       // owner
-  std::atomic<std::uint64_t> hits{0};       // owner; total over the slot's life, never reset
-  std::atomic<std::size_t> bytes{0};        // owner, with the mutex held
+  KeyRecord* record = nullptr;          // owner; stable while the slot is live
+  std::uint64_t hash = 0;               // owner
+  std::atomic<std::uint64_t> epoch{0};  // owner; when it was last returned: epoch first, then tick
+  std::atomic<std::uint64_t> tick{0};   // owner
+  std::atomic<std::uint64_t> hits{0};   // owner; total over the slot's life, never reset
+  std::atomic<std::size_t> bytes{0};    // owner, with the mutex held
 
   // Everything below: with the mutex held.
   enum class Stage : std::uint8_t { vacant, building, live, leaving };
   Stage stage = Stage::vacant;
-  bool in_budget = false;                   // idle, or leased with U=1
-  bool condemned = false;                   // cleared or invalidated while leased or building
-  bool forget = false;                      // to be abandoned, not destroyed
+  bool in_budget = false;  // idle, or leased with U=1
+  bool condemned = false;  // cleared or invalidated while leased or building
+  bool forget = false;     // to be abandoned, not destroyed
   EvictionCause cause = EvictionCause::cleared;
   Slot* next_of_key = nullptr;
-  Slot* next = nullptr;                     // in the free list, or in the retired list of one call
-  std::uint64_t seen_hits = 0;              // hits already in the key's history
-  std::chrono::nanoseconds idle_since{0};   // only while an age budget is set
-  std::thread::id owner;                    // the thread that builds or destroys the handle
+  Slot* next = nullptr;                    // in the free list, or in the retired list of one call
+  std::uint64_t seen_hits = 0;             // hits already in the key's history
+  std::chrono::nanoseconds idle_since{0};  // only while an age budget is set
+  std::thread::id owner;                   // the thread that builds or destroys the handle
 
   // For release_deferred: the list's link, and for shared handles how many leases wait in it.
   Slot* next_deferred = nullptr;
