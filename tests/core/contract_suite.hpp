@@ -85,9 +85,15 @@ class ContractSuite : public testing::Test {
     EXPECT_EQ(stats.live, stats.idle + stats.leased);
     EXPECT_EQ(stats.builds, kind.created());
     EXPECT_EQ(stats.destroys, kind.destroyed());
-    if (budget_.max_idle) EXPECT_LE(stats.idle, *budget_.max_idle);
-    if (budget_.max_idle_per_key) EXPECT_LE(stats.idle, *budget_.max_idle_per_key * stats.idle_keys);
-    if (budget_.max_idle_bytes) EXPECT_LE(stats.idle_bytes, *budget_.max_idle_bytes);
+    if (budget_.max_idle) {
+      EXPECT_LE(stats.idle, *budget_.max_idle);
+    }
+    if (budget_.max_idle_per_key) {
+      EXPECT_LE(stats.idle, *budget_.max_idle_per_key * stats.idle_keys);
+    }
+    if (budget_.max_idle_bytes) {
+      EXPECT_LE(stats.idle_bytes, *budget_.max_idle_bytes);
+    }
     EXPECT_THAT(kind.violations(), testing::IsEmpty());
   }
   void TearDown() override {
@@ -96,7 +102,9 @@ class ContractSuite : public testing::Test {
       abandoned_ = cache_->stats().abandoned;
       cache_.reset();
     }
-    if (!lost_) EXPECT_EQ(kind.created(), kind.destroyed() + abandoned_);
+    if (!lost_) {
+      EXPECT_EQ(kind.created(), kind.destroyed() + abandoned_);
+    }
     EXPECT_THAT(kind.violations(), testing::IsEmpty());
   }
 
@@ -302,7 +310,9 @@ TYPED_TEST_P(ContractSuite, RandomCallsKeepThePromises) {
         if (pick(10) == 0) this->cache_->clear();
         break;
       case 4: (void)this->try_acquire(pick(8)); break;
-      case 5: case 6: case 7:
+      case 5:
+      case 6:
+      case 7:
         if (leases.size() < 6) leases.push_back(this->acquire(pick(8)));
         break;
       default: {
@@ -332,7 +342,7 @@ TYPED_TEST_P(ContractSuite, ThreadsKeepThePromises) {
       for (int step = 0; step < 300; ++step) {
         auto lease = this->acquire(static_cast<int>(random() % 6));
         this->kind.use(lease);
-        const unsigned choice = random() % 20;
+        const auto choice = random() % 20;
         if (choice == 0) lease.discard();
         if (choice == 1) lease.release_deferred();
         if (choice == 2) this->cache_->clear();
