@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <larder/fft/plan_spec.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <ostream>
+#include <sstream>
+#include <string>
+#include <string_view>
+
+#include <larder/error.hpp>
+
+#include "mix.hpp"
+
+namespace larder::fft {
+
+namespace {
+
+using Numbers = std::vector<std::int64_t>;
+
+[[noreturn]] void reject(const std::string& what) { throw InvalidSpec("plan: " + what); }
+
+std::int64_t times(std::int64_t a, std::int64_t b) {
+  std::int64_t product = 0;
+  if (__builtin_mul_overflow(a, b, &product)) reject("the array has more elements than 64 bits count");
+  return product;
+}
+
+std::int64_t plus(std::int64_t a, std::int64_t b) {
+  std::int64_t sum = 0;
+  if (__builtin_add_overflow(a, b, &sum)) reject("the array has more elements than 64 bits count");
+  return sum;
+}
+
+void require_positive(std::int64_t value, const std::string& field) {
+  if (value < 1) reject(field + " is " + std::to_string(value) + ", must be at least 1");
+}
+
+std::string indexed(std::string_view field, std::size_t index) {
+  return std::string(field) + "[" + std::to_string(index) + "]";
+}
+
+struct Side {
+  Numbers strides;
+  std::int64_t distance;
+};
+
+/// Strides of an array of these lengths, row-major.
+Numbers packed_strides(const Numbers& array, std::int64_t stride) {
+  Numbers strides(array.size());
+  for (std::size_t i = array.size(); i-- > 0;) {
+    strides[i] = stride;
+    if (i > 0) stride = times(stride, array[i]);
+  }
+  return strides;
+}
+
+std::int64_t extent_of(const Numbers& lengths, const Numbers& strides, std::int64_t batch, std::int64_t distance) {
+  std::int64_t last = times(batch - 1, distance);
+  for (std::size_t i = 0; i < lengths.size(); ++i) last = plus(last, times(lengths[i] - 1, strides[i]));
+  return plus(last, 1);
+}
+
+/// @param lengths  of the data on this side
+/// @param packed   of the array it lies in when the layout says nothing
+Side normalise(const Layout& layout, const Numbers& lengths, const Numbers& packed, std::int64_t batch,
+               std::string_view name) {
+  const std::string side(name);
+  const std::size_t rank = lengths.size();
+  if (layout.distance < 0) reject(side + ".distance is " + std::to_string(layout.distance) + ", must not be negative");
+  if (!layout.strides.empty()) {
+    if (!layout.embed.empty() || layout.stride != 1)
+      reject(side + " has strides and also embed or stride: give one form");
+    if (layout.strides.size() != rank) {
+      reject(side + ".strides has " + std::to_string(layout.strides.size()) + " entries for " + std::to_string(rank) +
+             " dimensions");
+    }
+    for (std::size_t i = 0; i < rank; ++i) require_positive(layout.strides[i], indexed(side + ".strides", i));
+    if (batch > 1) require_positive(layout.distance, side + ".distance, with strides and a batch,");
+    return {layout.strides, batch > 1 ? layout.distance : 0};
+  }
+  require_positive(layout.stride, side + ".stride");
+  Numbers array = layout.embed.empty() ? packed : layout.embed;
+  if (array.size() != rank) {
+    reject(side + ".embed has " + std::to_string(array.size()) + " entries for " + std::to_string(rank) +
+           " dimensions");
+  }
+  for (std::size_t i = 1; i < rank; ++i) {
+    if (array[i] < lengths[i]) {
+      reject(indexed(side + ".embed", i) + " is " + std::to_string(array[i]) + ", smaller than the " +
+             std::to_string(lengths[i]) + " elements of that dimension");
+    }
+  }
+  const Numbers strides = packed_strides(array, layout.stride);
+  if (batch == 1) return {strides, 0};
+  if (layout.distance > 0) return {strides, layout.distance};
+  if (!layout.embed.empty())
+    require_positive(array[0], indexed(side + ".embed", 0) + ", which the distance left out needs,");
+  return {strides, times(strides[0], array[0])};
+}
+
+Numbers halved(Numbers lengths) {
+  lengths.back() = lengths.back() / 2 + 1;
+  return lengths;
+}
+
+Numbers side_lengths(const Numbers& lengths, bool half) { return half ? halved(lengths) : lengths; }
+
+std::int64_t bytes_per_real(Precision precision) {
+  switch (precision) {
+    case Precision::float16: return 2;
+    case Precision::float32: return 4;
+    case Precision::float64: return 8;
+    case Precision::long_double: return 16;
+  }
+  return 16;
+}
+
+void require_one_array(Kind kind, const Side& input, const Side& output) {
+  if (kind == Kind::c2c || kind == Kind::r2r) {
+    if (input.strides != output.strides || input.distance != output.distance) {
+      reject("in place, but input and output have different layouts");
+    }
+    return;
+  }
+  // A complex element takes the room of two real ones; only the innermost stride counts elements on both sides.
+  const Side& real = kind == Kind::r2c ? input : output;
+  const Side& complex = kind == Kind::r2c ? output : input;
+  bool fits = real.strides.back() == complex.strides.back() && real.distance == 2 * complex.distance;
+  for (std::size_t i = 0; i + 1 < real.strides.size(); ++i) fits = fits && real.strides[i] == 2 * complex.strides[i];
+  if (!fits) {
+    reject(
+        "in place, but the real rows are not padded to twice the complex rows of n / 2 + 1 elements; leave the layout "
+        "out or pad it");
+  }
+}
+
+}  // namespace
+
+PlanSpec::PlanSpec(const PlanParameters& parameters)
+    : rank_(parameters.lengths.size()),
+      kind_(parameters.kind),
+      direction_(parameters.kind == Kind::c2c ? parameters.direction : Direction::forward),
+      precision_(parameters.precision),
+      placement_(parameters.placement),
+      batch_(parameters.batch),
+      scale_(parameters.scale),
+      context_(parameters.context),
+      real_kinds_(parameters.real_kinds) {
+  if (rank_ == 0) reject("lengths is empty: a transform has at least one dimension");
+  for (std::size_t i = 0; i < rank_; ++i) require_positive(parameters.lengths[i], indexed("lengths", i));
+  require_positive(batch_, "batch");
+  if (!std::isfinite(scale_) || scale_ == 0)
+    reject("scale is " + std::to_string(scale_) + ", must be finite and not 0");
+  if (kind_ == Kind::r2r ? real_kinds_.size() != rank_ : !real_kinds_.empty()) {
+    reject("real_kinds has " + std::to_string(real_kinds_.size()) +
+           " entries; r2r takes one per dimension, other kinds none");
+  }
+
+  const bool half_input = kind_ == Kind::c2r;
+  const bool half_output = kind_ == Kind::r2c;
+  const Numbers input_lengths = side_lengths(parameters.lengths, half_input);
+  const Numbers output_lengths = side_lengths(parameters.lengths, half_output);
+  const auto packed = [&](const Numbers& lengths, bool real_side) {
+    Numbers array = lengths;
+    if (placement_ == Placement::in_place && real_side) array.back() = times(2, array.back() / 2 + 1);
+    return array;
+  };
+  const Side input =
+      normalise(parameters.input, input_lengths, packed(input_lengths, kind_ == Kind::r2c), batch_, "input");
+  const Side output =
+      normalise(parameters.output, output_lengths, packed(output_lengths, kind_ == Kind::c2r), batch_, "output");
+  if (placement_ == Placement::in_place) require_one_array(kind_, input, output);
+
+  input_distance_ = input.distance;
+  output_distance_ = output.distance;
+  set_numbers(parameters.lengths, input.strides, output.strides);
+  // Both sides must be addressable in bytes as well.
+  (void)times(input_extent(), 2 * bytes_per_real(precision_));
+  (void)times(output_extent(), 2 * bytes_per_real(precision_));
+  hash_ = compute_hash();
+}
+
+PlanSpec PlanSpec::c2c(std::initializer_list<std::int64_t> lengths, Direction direction, Precision precision) {
+  return PlanSpec({.lengths = lengths, .kind = Kind::c2c, .direction = direction, .precision = precision});
+}
+
+void PlanSpec::set_numbers(const Numbers& lengths, const Numbers& input_strides, const Numbers& output_strides) {
+  if (rank_ > inline_rank) more_.resize(3 * rank_);
+  std::int64_t* const numbers = rank_ <= inline_rank ? inline_.data() : more_.data();
+  std::copy(lengths.begin(), lengths.end(), numbers);
+  std::copy(input_strides.begin(), input_strides.end(), numbers + rank_);
+  std::copy(output_strides.begin(), output_strides.end(), numbers + 2 * rank_);
+}
+
+bool PlanSpec::same_numbers(const PlanSpec& other) const noexcept {
+  return std::equal(numbers(), numbers() + 3 * rank_, other.numbers()) && real_kinds_ == other.real_kinds_;
+}
+
+std::uint64_t PlanSpec::compute_hash() const noexcept {
+  std::uint64_t hash = 0;
+  for (const std::uint64_t value :
+       {static_cast<std::uint64_t>(rank_), static_cast<std::uint64_t>(kind_), static_cast<std::uint64_t>(direction_),
+        static_cast<std::uint64_t>(precision_), static_cast<std::uint64_t>(placement_),
+        static_cast<std::uint64_t>(batch_), static_cast<std::uint64_t>(input_distance_),
+        static_cast<std::uint64_t>(output_distance_), std::bit_cast<std::uint64_t>(scale_),
+        static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(context_.handle)), context_.id}) {
+    hash = mix(hash, value);
+  }
+  for (std::size_t i = 0; i < 3 * rank_; ++i) hash = mix(hash, static_cast<std::uint64_t>(numbers()[i]));
+  for (const RealKind kind : real_kinds_) hash = mix(hash, static_cast<std::uint64_t>(kind));
+  return hash;
+}
+
+std::vector<std::int64_t> PlanSpec::input_lengths() const {
+  return side_lengths({lengths().begin(), lengths().end()}, kind_ == Kind::c2r);
+}
+
+std::vector<std::int64_t> PlanSpec::output_lengths() const {
+  return side_lengths({lengths().begin(), lengths().end()}, kind_ == Kind::r2c);
+}
+
+std::int64_t PlanSpec::input_extent() const {
+  return extent_of(input_lengths(), {input_strides().begin(), input_strides().end()}, batch_, input_distance_);
+}
+
+std::int64_t PlanSpec::output_extent() const {
+  return extent_of(output_lengths(), {output_strides().begin(), output_strides().end()}, batch_, output_distance_);
+}
+
+const char* to_string(Kind kind) noexcept {
+  switch (kind) {
+    case Kind::c2c: return "c2c";
+    case Kind::r2c: return "r2c";
+    case Kind::c2r: return "c2r";
+    case Kind::r2r: return "r2r";
+  }
+  return "unknown";
+}
+
+const char* to_string(Precision precision) noexcept {
+  switch (precision) {
+    case Precision::float16: return "float16";
+    case Precision::float32: return "float32";
+    case Precision::float64: return "float64";
+    case Precision::long_double: return "long_double";
+  }
+  return "unknown";
+}
+
+namespace {
+
+void write_joined(std::ostream& out, std::span<const std::int64_t> numbers, char separator) {
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    if (i > 0) out << separator;
+    out << numbers[i];
+  }
+}
+
+}  // namespace
+
+std::string PlanSpec::describe() const {
+  std::ostringstream out;
+  out << to_string(kind_) << ' ';
+  write_joined(out, lengths(), 'x');
+  if (kind_ == Kind::c2c) out << (direction_ == Direction::forward ? " forward" : " backward");
+  if (kind_ == Kind::r2r) {
+    out << " kinds";
+    for (const RealKind kind : real_kinds_) out << ' ' << static_cast<int>(kind);
+  }
+  out << ' ' << to_string(precision_) << (placement_ == Placement::in_place ? " in place" : " out of place");
+  if (batch_ > 1) out << " batch " << batch_;
+  out << " strides ";
+  write_joined(out, input_strides(), ',');
+  out << " -> ";
+  write_joined(out, output_strides(), ',');
+  if (batch_ > 1) out << " distances " << input_distance_ << " -> " << output_distance_;
+  if (scale_ != 1) out << " scale " << scale_;
+  if (context_ != DeviceContext{}) out << " context " << context_.id;
+  return out.str();
+}
+
+std::ostream& operator<<(std::ostream& out, const PlanSpec& spec) { return out << spec.describe(); }
+
+}  // namespace larder::fft
