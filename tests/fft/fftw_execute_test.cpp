@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <chrono>
 #include <complex>
 #include <cstddef>
 #include <cstdint>
@@ -119,7 +121,9 @@ void expect_right(PlanCache& plans, PlanParameters parameters, const PlanOptions
   }
   if (in_place) return;
   EXPECT_EQ(out, std::vector<Real>(output_size, untouched)) << "between the elements of the output";
-  if (kind != Kind::c2r) EXPECT_EQ(in, original);
+  if (kind != Kind::c2r) {
+    EXPECT_EQ(in, original);
+  }
 }
 
 template <class Real>

@@ -265,7 +265,7 @@ TEST(PlanSpecCases, C65_SizesBeyond64BitsAreRefused) {
       {.lengths = {8}, .output = {.stride = huge}},
       {.lengths = {4, 8}, .input = {.embed = {4, huge}}},
       {.lengths = {huge}, .kind = Kind::r2c, .placement = Placement::in_place},
-      {.lengths = {huge / 16}},  // elements fit, bytes do not
+      {.lengths = {huge / 8}},  // elements fit, their 16 bytes each do not
   };
   for (const PlanParameters& parameters : overflowing)
     EXPECT_THAT(complaint(parameters), HasSubstr("more elements than 64 bits count"));
