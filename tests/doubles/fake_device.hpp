@@ -151,9 +151,12 @@ class FakeDevice {
   DevicePlan* create_plan(DeviceContext context, int size) {
     const std::lock_guard lock(mutex_);
     require_current(context, "create");
-    plans_.push_back(DevicePlan{.context = context, .number = plans_.size(), .size = size});
+    DevicePlan& plan = plans_.emplace_back();
+    plan.context = context;
+    plan.number = plans_.size() - 1;
+    plan.size = size;
     switch_device();
-    return &plans_.back();
+    return &plan;
   }
   void destroy_plan(DevicePlan& plan) {
     const std::lock_guard lock(mutex_);

@@ -28,6 +28,11 @@ class Gate {
     changed_.wait(lock, [this] { return open_; });
     --held_;
   }
+  /// In a forked child: opens, without telling the threads that were held up, which are not there.
+  void forget_held_and_open() {
+    held_ = 0;
+    open_ = true;
+  }
   /// Waits until that many threads are held up at the same time.
   void wait_until_held(std::size_t count = 1) {
     std::unique_lock lock(mutex_);
