@@ -107,8 +107,7 @@ class CacheCore {
   // The path with the mutex. acquire_slow returns nullptr for OnMiss::give_up when there is no handle.
   Slot* acquire_slow(Request request, OnMiss on_miss, Deadline deadline) LARDER_EXCLUDES(mutex_);
   void prewarm_slow(Request request, std::size_t count) LARDER_EXCLUDES(mutex_);
-  /// @return the word under which the handle can be claimed without the mutex, 0 when it cannot
-  Word return_slow(Slot& slot, std::size_t bytes, Return how) noexcept LARDER_EXCLUDES(mutex_);
+  void return_slow(Slot& slot, std::size_t bytes, Return how) noexcept LARDER_EXCLUDES(mutex_);
   void invalidate_if(bool (*gone)(const KeyRecord&, const void* context), const void* context) noexcept
       LARDER_EXCLUDES(mutex_);
 

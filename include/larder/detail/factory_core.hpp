@@ -188,8 +188,7 @@ class FactoryCore final : public CacheCore {
       remembered(id(), hash) = {id(), hash, &slot, after};
       return;
     }
-    after = return_slow(slot, bytes, Return::keep);
-    if (after != 0) remembered(id(), hash) = {id(), hash, &slot, after};
+    return_slow(slot, bytes, Return::keep);
   }
 
   void discard(Slot& slot) noexcept {
