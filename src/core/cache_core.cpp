@@ -73,9 +73,9 @@ void CacheCore::set_budget(const Budget& budget) {
     }
     expire(retired);
     for (Slot* const slot : slots_) {
-      if (slot->record != nullptr && slot->record->slots == slot) enforce(slot->record, retired);
+      if (slot->record != nullptr && slot->record->slots == slot) enforce_per_key(*slot->record, retired);
     }
-    enforce(nullptr, retired);
+    enforce_totals(retired);
   }
   settle(retired);
 }

@@ -174,7 +174,8 @@ class CacheCore {
   void set_bytes(Slot& slot, std::size_t bytes) noexcept LARDER_REQUIRES(mutex_);
   void lock_every_return() noexcept LARDER_REQUIRES(mutex_);
   Word keep(Slot& slot, Retired& retired) noexcept LARDER_REQUIRES(mutex_);
-  void enforce(KeyRecord* record, Retired& retired) noexcept LARDER_REQUIRES(mutex_);
+  void enforce_per_key(KeyRecord& record, Retired& retired) noexcept LARDER_REQUIRES(mutex_);
+  void enforce_totals(Retired& retired) noexcept LARDER_REQUIRES(mutex_);
   void shed(EvictionCause cause, KeyRecord* only, Retired& retired) noexcept LARDER_REQUIRES(mutex_);
   template <class StopAtLeased>
   [[nodiscard]] Slot* cheapest_idle(KeyRecord* only, StopAtLeased&& stop_at_leased) noexcept LARDER_REQUIRES(mutex_);
