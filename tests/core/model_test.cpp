@@ -394,6 +394,7 @@ class Model {
 class Trial {
  public:
   Trial() {
+    model_.limits.idle = first_max_idle;
     for (int key = 0; key < keys; ++key) {
       control_->set_bytes(key, Model::bytes_of(key));
       control_->set_build_cost(key, Model::cost_of(key));
@@ -418,6 +419,7 @@ class Trial {
   }
 
  private:
+  static constexpr std::size_t first_max_idle = 12;
   using Handle = std::size_t;
   struct Held {
     Lease<ModelFactory> lease;
@@ -647,7 +649,7 @@ class Trial {
   doubles::FakeClock model_clock_;
   std::shared_ptr<doubles::RemoteControl> control_ = std::make_shared<doubles::RemoteControl>(&clock_);
   HandleCache<ModelFactory> cache_{
-      {.max_idle = 12}, {.policy = Policy::lru, .clock = &clock_}, ModelFactory(control_)};
+      {.max_idle = first_max_idle}, {.policy = Policy::lru, .clock = &clock_}, ModelFactory(control_)};
   Model model_{model_clock_};
   std::vector<Held> leases_;
   std::vector<std::pair<doubles::RemoteHandle, Handle>> checked_out_;
