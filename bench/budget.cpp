@@ -94,10 +94,7 @@ struct Churn : Shared<Cache, Churn<Cache, period>> {
 
 template <template <class> class Suite>
 void register_with(const std::string& suite) {
-  for_each_peer<Key>([&]<class Cache>() {
-    auto* const added = add<Suite<Cache>>(suite, Cache::name);
-    for (const int threads : thread_counts) added->Threads(threads);
-  });
+  for_each_peer<Key>([&]<class Cache>() { add_with_threads<Suite<Cache>>(suite, Cache::name); });
 }
 
 template <class Cache>

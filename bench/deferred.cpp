@@ -27,17 +27,17 @@ struct Deferred : Shared<Cache, Deferred<Cache>> {
   }
 };
 
-template <class Cache>
+template <Sharing how>
 void register_with() {
-  auto* const added = add<Deferred<Cache>>("deferred_release", Cache::name);
-  for (const int threads : thread_counts) added->Threads(threads);
+  using Cache = Larder<Key, how>;
+  add_with_threads<Deferred<Cache>>("deferred_release", Cache::name);
 }
 
 }  // namespace
 
 void register_deferred() {
-  register_with<Larder<Key, Sharing::exclusive>>();
-  register_with<Larder<Key, Sharing::shared>>();
+  register_with<Sharing::exclusive>();
+  register_with<Sharing::shared>();
 }
 
 }  // namespace larder::bench

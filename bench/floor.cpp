@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <string>
 
 #include "keys.hpp"
 #include "suites.hpp"
@@ -35,13 +36,13 @@ void hash_key(benchmark::State& state) {
 }  // namespace
 
 void register_floor() {
-  for (const int threads : thread_counts) {
-    benchmark::RegisterBenchmark("two_locked_instructions/floor", two_compare_exchanges)
-        ->UseRealTime()
-        ->Threads(threads);
+  for (const char* const suite : {"own_keys.int", "own_keys.plan"}) {
+    for (const int threads : thread_counts) {
+      measure(benchmark::RegisterBenchmark((std::string(suite) + "/floor").c_str(), two_compare_exchanges), threads);
+    }
   }
-  benchmark::RegisterBenchmark("hash_key.int/floor", hash_key<std::uint64_t>)->UseRealTime();
-  benchmark::RegisterBenchmark("hash_key.plan/floor", hash_key<fft::PlanSpec>)->UseRealTime();
+  measure(benchmark::RegisterBenchmark("hash_key.int/floor", hash_key<std::uint64_t>), 1);
+  measure(benchmark::RegisterBenchmark("hash_key.plan/floor", hash_key<fft::PlanSpec>), 1);
 }
 
 }  // namespace larder::bench

@@ -60,8 +60,7 @@ void register_with() {
   for_each_peer<Key>([&]<class Cache>() {
     // With one key the two kinds of handle are two different questions.
     const std::string kind = Keys::count > 1 ? "" : Cache::exclusive ? ".exclusive" : ".shared";
-    auto* const added = add<Hits<Cache, Key, Keys>>(suite + kind, Cache::name);
-    for (const int threads : thread_counts) added->Threads(threads);
+    add_with_threads<Hits<Cache, Key, Keys>>(suite + kind, Cache::name);
   });
 }
 

@@ -43,13 +43,13 @@ void idle_burst(benchmark::State& state) {
   burst(state, [](Key) {});
 }
 
-void set_sizes(benchmark::internal::Benchmark* added) { added->ArgName("burst")->Arg(1)->Arg(4)->Arg(16); }
+void set_sizes(benchmark::internal::Benchmark* added) { added->UseRealTime()->ArgName("burst")->Arg(1)->Arg(4)->Arg(16); }
 
 }  // namespace
 
 void register_short_threads() {
   for_each_peer<Key>([]<class Cache>() { set_sizes(add<Burst<Cache>>("short_threads", Cache::name)); });
-  set_sizes(benchmark::RegisterBenchmark("short_threads/floor", idle_burst)->UseRealTime());
+  set_sizes(benchmark::RegisterBenchmark("short_threads/floor", idle_burst));
 }
 
 }  // namespace larder::bench
