@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <larder/fft/fftw.hpp>
 
-#include <malloc.h>
-
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -101,20 +99,14 @@ class Scratch {
   std::size_t offset_;
 };
 
-std::size_t heap_in_use() noexcept {
-  const auto info = mallinfo2();
-  return info.uordblks + info.hblkhd;
-}
-
-std::size_t estimate_bytes(const PlanSpec& spec, std::size_t heap_before, std::size_t heap_after) {
+std::size_t estimate_bytes(const PlanSpec& spec) noexcept {
+  constexpr std::size_t per_plan = 4096;
+  static constexpr std::size_t per_element = 16;
+  static constexpr std::size_t enough = std::size_t{1} << 60;  // keeps the sum of absurd lengths from overflowing
   const auto lengths = spec.lengths();
-  // Only the order of magnitude counts, so lengths whose sum overflows may saturate.
-  const std::size_t elements =
-      std::accumulate(lengths.begin(), lengths.end(), std::size_t{0}, [](std::size_t sum, std::int64_t n) {
-        return std::min(sum + static_cast<std::size_t>(n), std::size_t{1} << 50);
-      });
-  if (heap_after <= heap_before) return 16 * elements + 4096;
-  return std::clamp<std::size_t>(heap_after - heap_before, 1024, 64 * elements + (256 << 10));
+  return std::accumulate(lengths.begin(), lengths.end(), per_plan, [](std::size_t sum, std::int64_t length) {
+    return std::min(sum + per_element * std::min(static_cast<std::size_t>(length), enough / per_element), enough);
+  });
 }
 
 template <class Real>
@@ -164,7 +156,6 @@ Plan create_in(const PlanKey& key) {
   const std::size_t out_bytes = static_cast<std::size_t>(spec.output_extent()) * sizeof(Real) * (complex_out ? 2 : 1);
   const bool in_place = spec.placement() == Placement::in_place;
 
-  const std::size_t heap_before = heap_in_use();
   typename Fftw::Plan plan = nullptr;
   {
     const Scratch in(in_place ? std::max(in_bytes, out_bytes) : in_bytes, key.input_alignment());
@@ -189,7 +180,7 @@ Plan create_in(const PlanKey& key) {
     throw BuildFailed("fftw", 0, wisdom_only ? "no wisdom for this plan (FFTW_WISDOM_ONLY)" : "no such plan (NULL)",
                       key.describe());
   }
-  return {plan, estimate_bytes(spec, heap_before, heap_in_use())};
+  return {plan, estimate_bytes(spec)};
 }
 
 [[noreturn]] void refuse(const PlanKey& key, const std::string& why) {

@@ -6,6 +6,7 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "arguments.hpp"
 #include "backend.hpp"
@@ -29,6 +30,14 @@ struct Churn {
   void run() const;
 };
 
+struct Sample {
+  std::int64_t step;  ///< plans used so far
+  std::size_t idle;
+  std::size_t idle_keys;
+  std::size_t idle_bytes;
+  std::uint64_t memory_bytes;
+};
+
 /// The length of the last plan; every shorter one then fits too.
 std::int64_t last_length(const Churn& churn) {
   if (churn.step != 0 && churn.count - 1 > (std::numeric_limits<std::int64_t>::max() - churn.first) / churn.step) {
@@ -44,27 +53,22 @@ void Churn::run() const {
   const std::unique_ptr<Backend> plans = open_backend(
       backend, {.cache = settings, .largest_length = last_length(*this), .batch = batch, .wisdom = wisdom});
 
-  auto samples = nlohmann::ordered_json::array();
-  std::uint64_t memory_before = 0;
-  std::uint64_t memory_after = 0;
+  std::vector<Sample> samples;
+  samples.reserve(static_cast<std::size_t>(count / every + 2));
   {
     Progress progress(static_cast<std::uint64_t>(count));
     progress.heading(fmt::format("{:>8}  {:>16}  {:>9}  {:>12}  {:>12}", "step", plans->memory_name(), "idle keys",
                                  "idle handles", "idle bytes"));
     const auto sample = [&](std::int64_t used) {
       const Stats now = plans->stats();
-      memory_after = plans->memory_bytes();
-      if (used == 0) memory_before = memory_after;
-      samples.push_back({{"step", used},
-                         {"idle", now.idle},
-                         {"idle_keys", now.idle_keys},
-                         {"idle_bytes", now.idle_bytes},
-                         {"memory_bytes", memory_after}});
-      progress.show(static_cast<std::uint64_t>(used),
-                    fmt::format("{:>8}  {:>16}  {:>9}  {:>12}  {:>12}", used, size_in_words(memory_after),
-                                now.idle_keys, now.idle, size_in_words(now.idle_bytes)),
-                    fmt::format("{}/{}  {} {}  {} idle handles", used, count, size_in_words(memory_after),
-                                plans->memory_name(), now.idle));
+      const std::uint64_t memory = plans->memory_bytes();
+      samples.push_back({used, now.idle, now.idle_keys, now.idle_bytes, memory});
+      progress.show(
+          static_cast<std::uint64_t>(used),
+          fmt::format("{:>8}  {:>16}  {:>9}  {:>12}  {:>12}", used, size_in_words(samples.back().memory_bytes),
+                      now.idle_keys, now.idle, size_in_words(now.idle_bytes)),
+          fmt::format("{}/{}  {} {}  {} idle handles", used, count, size_in_words(memory), plans->memory_name(),
+                      now.idle));
     };
 
     sample(0);
@@ -79,13 +83,21 @@ void Churn::run() const {
   fmt::print("{} plans used, {} built in {}, {} evicted; {} idle (limit {}, policy {})\n", count, stats.builds,
              time_in_words(stats.build_time), stats.evicted(), stats.idle, limit_in_words(*settings.budget.max_idle),
              settings.policy_name);
-  fmt::print("{}: {} before, {} after\n", plans->memory_name(), size_in_words(memory_before),
-             size_in_words(memory_after));
+  fmt::print("{}: {} before, {} after\n", plans->memory_name(), size_in_words(samples.front().memory_bytes),
+             size_in_words(samples.back().memory_bytes));
+  auto samples_json = nlohmann::ordered_json::array();
+  for (const Sample& each : samples) {
+    samples_json.push_back({{"step", each.step},
+                            {"idle", each.idle},
+                            {"idle_keys", each.idle_keys},
+                            {"idle_bytes", each.idle_bytes},
+                            {"memory_bytes", each.memory_bytes}});
+  }
   file.write({{"backend", backend},
               {"policy", settings.policy_name},
               {"max_idle", limit_to_json(*settings.budget.max_idle)},
               {"max_idle_bytes", limit_to_json(*settings.budget.max_idle_bytes)},
-              {"samples", samples},
+              {"samples", samples_json},
               {"stats", to_json(stats)}});
 }
 
