@@ -38,6 +38,7 @@ ExitCode run(int argc, const char* const* argv) {
       larder::cli::add_churn(app),
       larder::cli::add_hotcold(app),
       larder::cli::add_replay(app),
+      larder::cli::add_compare(app),
       larder::cli::add_doctor(app),
   };
 
