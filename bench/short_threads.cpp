@@ -43,7 +43,9 @@ void idle_burst(benchmark::State& state) {
   burst(state, [](Key) {});
 }
 
-void set_sizes(benchmark::internal::Benchmark* added) { added->UseRealTime()->ArgName("burst")->Arg(1)->Arg(4)->Arg(16); }
+void set_sizes(benchmark::internal::Benchmark* added) {
+  added->UseRealTime()->ArgName("burst")->Arg(1)->Arg(4)->Arg(16);
+}
 
 }  // namespace
 

@@ -16,13 +16,13 @@
 
 namespace larder::bench {
 
-void register_floor();           ///< what no cache can go below
-void register_hits();            ///< own keys, the same keys, one key
-void register_budget();          ///< live above the budget; misses among hits
-void register_large();           ///< 16 to 10 000 idle handles
-void register_short_threads();   ///< bursts of short-lived threads
-void register_slow_destroys();   ///< latency of hits while destroys take long
-void register_deferred();        ///< leases returned without a lock
+void register_floor();          ///< what no cache can go below
+void register_hits();           ///< own keys, the same keys, one key
+void register_budget();         ///< live above the budget; misses among hits
+void register_large();          ///< 16 to 10 000 idle handles
+void register_short_threads();  ///< bursts of short-lived threads
+void register_slow_destroys();  ///< latency of hits while destroys take long
+void register_deferred();       ///< leases returned without a lock
 
 inline constexpr std::array thread_counts{1, 2, 4, 8, 16};
 

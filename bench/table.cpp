@@ -38,25 +38,40 @@ constexpr std::array peers{
     Peer{"larder", "larder", "exclusive handles"},
     Peer{"larder_shared", "larder shared", "one handle per key, used by many threads at once"},
     Peer{"rocksdb_hyper_clock", "HyperClock",
-         "shares every handle, never exclusive; 16-byte keys; the capacity counts handles in use and holds per shard, so it "
+         "shares every handle, never exclusive; 16-byte keys; the capacity counts handles in use and holds per shard, "
+         "so it "
          "is not exact; concurrent misses of one key all build; no cost in its choice of victim"},
     Peer{"rocksdb_lru", "RocksDB LRU", "as HyperClock, with a mutex per shard"},
-    Peer{"one_lock_lru", "one-lock LRU", "exclusive handles; builds and destroys with its only lock held; evicts by recency"},
+    Peer{"one_lock_lru", "one-lock LRU",
+         "exclusive handles; builds and destroys with its only lock held; evicts by recency"},
     Peer{"tbb_lru", "TBB LRU",
-         "shares every handle, never exclusive; copies the key at each request; destroys while all requests wait; evicts by "
+         "shares every handle, never exclusive; copies the key at each request; destroys while all requests wait; "
+         "evicts by "
          "recency"},
     Peer{"commons_pool2", "commons-pool2",
-         "exclusive handles, in a Java machine of its own; bounds idle handles per key and live ones in all, not idle ones "
+         "exclusive handles, in a Java machine of its own; bounds idle handles per key and live ones in all, not idle "
+         "ones "
          "in all"},
     Peer{"floor", "floor", "two uncontended compare-exchanges, a hash, or threads with nothing to do: no cache at all"},
 };
 
 // The order of the table; a suite that is not named here comes last.
-constexpr std::array<std::string_view, 16> suites{
-    "hash_key.int",  "hash_key.plan",  "own_keys.int",         "own_keys.plan",
-    "same_4_keys.int", "same_4_keys.plan", "one_key.int.exclusive", "one_key.plan.exclusive",
-    "one_key.int.shared", "one_key.plan.shared", "live_above_budget.long_leases", "live_above_budget.busy_threads",
-    "churn.1_percent", "churn.10_percent", "hit_of_many", "miss_of_many"};
+constexpr std::array<std::string_view, 16> suites{"hash_key.int",
+                                                  "hash_key.plan",
+                                                  "own_keys.int",
+                                                  "own_keys.plan",
+                                                  "same_4_keys.int",
+                                                  "same_4_keys.plan",
+                                                  "one_key.int.exclusive",
+                                                  "one_key.plan.exclusive",
+                                                  "one_key.int.shared",
+                                                  "one_key.plan.shared",
+                                                  "live_above_budget.long_leases",
+                                                  "live_above_budget.busy_threads",
+                                                  "churn.1_percent",
+                                                  "churn.10_percent",
+                                                  "hit_of_many",
+                                                  "miss_of_many"};
 
 struct Row {
   std::string title;
@@ -129,7 +144,8 @@ class Table {
     for (const auto& [counter, value] : each.counters) {
       if (!counter.ends_with("_ns")) continue;
       has_latencies = true;
-      row(parts[0], arguments + " " + counter.substr(0, counter.size() - 3), each.threads, true).cells[parts[1]] = value;
+      row(parts[0], arguments + " " + counter.substr(0, counter.size() - 3), each.threads, true).cells[parts[1]] =
+          value;
     }
     if (!has_latencies) {
       Row& times = row(parts[0], arguments, each.threads, true);
@@ -138,7 +154,8 @@ class Table {
     }
     for (const auto& [counter, value] : each.counters) {
       if (!counter.ends_with("_percent")) continue;
-      row(parts[0], arguments + " " + counter.substr(0, counter.find('_')), each.threads, false).cells[parts[1]] = value;
+      row(parts[0], arguments + " " + counter.substr(0, counter.find('_')), each.threads, false).cells[parts[1]] =
+          value;
     }
   }
 
@@ -173,7 +190,8 @@ class Table {
 
   [[nodiscard]] std::string targets(TextTable::Form form) const {
     TextTable table({"target", "measured", "limit", "met"});
-    const auto add_target = [&](const std::string& what, std::optional<double> a, std::optional<double> b, double limit) {
+    const auto add_target = [&](const std::string& what, std::optional<double> a, std::optional<double> b,
+                                double limit) {
       if (!a || !b) return;
       const double ratio = *a / *b;
       table.add({what, fmt::format("{:.2f}", ratio), fmt::format("<= {:.4g}", limit), ratio <= limit ? "yes" : "NO"});
@@ -184,18 +202,19 @@ class Table {
       add_target(suite + ", 1 thread: larder / floor", one, at(suite, "", 1, "floor"), 2);
       if (processors_ < 16) continue;
       const auto sixteen = at(suite, "", 16, "larder");
-      add_target(suite + ", 16 threads: larder / HyperClock", sixteen, at(suite, "", 16, "rocksdb_hyper_clock"), 1.0 / 3);
+      add_target(suite + ", 16 threads: larder / HyperClock", sixteen, at(suite, "", 16, "rocksdb_hyper_clock"),
+                 1.0 / 3);
       add_target(suite + ", 16 threads: larder / one-lock LRU", sixteen, at(suite, "", 16, "one_lock_lru"), 0.01);
     }
     for (const std::string suite : {"live_above_budget.long_leases", "live_above_budget.busy_threads"}) {
       for (const int threads : {1, 2, 4, 8, 16}) {
-        add_target(fmt::format("{}, {} threads: larder / RocksDB LRU", suite, threads), at(suite, "", threads, "larder"),
-                   at(suite, "", threads, "rocksdb_lru"), 1);
+        add_target(fmt::format("{}, {} threads: larder / RocksDB LRU", suite, threads),
+                   at(suite, "", threads, "larder"), at(suite, "", threads, "rocksdb_lru"), 1);
       }
     }
     constexpr double microsecond = 1000;
-    add_target("miss with 10000 idle handles, microseconds", at("miss_of_many", " idle:10000", 1, "larder"), microsecond,
-               50);
+    add_target("miss with 10000 idle handles, microseconds", at("miss_of_many", " idle:10000", 1, "larder"),
+               microsecond, 50);
     return table.text(form);
   }
 

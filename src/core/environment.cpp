@@ -28,7 +28,8 @@ void fill_from_environment(Budget& budget) {
   if (!budget.max_idle) budget.max_idle = read("LARDER_MAX_IDLE", a_count, parse_count);
   if (!budget.max_idle_per_key) budget.max_idle_per_key = read("LARDER_MAX_IDLE_PER_KEY", a_count, parse_count);
   if (!budget.max_idle_bytes) {
-    budget.max_idle_bytes = read("LARDER_MAX_IDLE_BYTES", "a size such as 1048576 or 256MiB, or unlimited", parse_bytes);
+    budget.max_idle_bytes =
+        read("LARDER_MAX_IDLE_BYTES", "a size such as 1048576 or 256MiB, or unlimited", parse_bytes);
   }
   if (!budget.max_idle_age) {
     budget.max_idle_age =

@@ -60,8 +60,8 @@ TEST(Measurements, AnEvenNumberOfRepetitionsHasTheMeanOfTheMiddleTwo) {
 TEST(Measurements, TheNameTellsWhichTimeCounts) {
   const TemporaryDirectory directory;
   const std::string path = directory.file(
-      "a.json", results(repetition("a", 1, 2) + "," + repetition("b/real_time", 3, 4) + "," +
-                        repetition("c/manual_time", 5, 6)));
+      "a.json",
+      results(repetition("a", 1, 2) + "," + repetition("b/real_time", 3, 4) + "," + repetition("c/manual_time", 5, 6)));
   const Measurements read = read_measurements(path);
   ASSERT_EQ(read.all.size(), 3U);
   EXPECT_THAT(read.all[0].nanoseconds, DoubleEq(2));
@@ -71,19 +71,19 @@ TEST(Measurements, TheNameTellsWhichTimeCounts) {
 
 TEST(Measurements, AggregatesCountOnlyWhereThereIsNothingElse) {
   const TemporaryDirectory directory;
-  const std::string both = directory.file(
-      "both.json", results(repetition("hit", 1, 20) + "," + aggregate("hit", "median", "9")));
+  const std::string both =
+      directory.file("both.json", results(repetition("hit", 1, 20) + "," + aggregate("hit", "median", "9")));
   EXPECT_THAT(read_measurements(both).all.at(0).nanoseconds, DoubleEq(20));
-  const std::string only = directory.file(
-      "only.json", results(aggregate("hit", "mean", "7") + "," + aggregate("hit", "median", "9")));
+  const std::string only =
+      directory.file("only.json", results(aggregate("hit", "mean", "7") + "," + aggregate("hit", "median", "9")));
   EXPECT_THAT(read_measurements(only).all.at(0).nanoseconds, DoubleEq(9000));
 }
 
 TEST(Measurements, CountersThatAreNoNumberAreLeftOut) {
   const TemporaryDirectory directory;
-  const std::string path = directory.file(
-      "a.json", results(repetition("hit", 1, 20, R"(, "p99_ns": 7.5, "cv": NaN, "top": -Infinity)") + "," +
-                        repetition("NaN", 1, 20)));
+  const std::string path =
+      directory.file("a.json", results(repetition("hit", 1, 20, R"(, "p99_ns": 7.5, "cv": NaN, "top": -Infinity)") +
+                                       "," + repetition("NaN", 1, 20)));
   const Measurements read = read_measurements(path);
   ASSERT_EQ(read.all.size(), 2U);
   EXPECT_EQ(read.all[0].counters, (std::map<std::string, double>{{"p99_ns", 7.5}}));
@@ -93,8 +93,7 @@ TEST(Measurements, CountersThatAreNoNumberAreLeftOut) {
 TEST(Measurements, ABenchmarkThatFailedIsLeftOut) {
   const TemporaryDirectory directory;
   const std::string path = directory.file(
-      "a.json",
-      results(repetition("bad", 1, 20, R"(, "error_occurred": true)") + "," + repetition("good", 1, 20)));
+      "a.json", results(repetition("bad", 1, 20, R"(, "error_occurred": true)") + "," + repetition("good", 1, 20)));
   const Measurements read = read_measurements(path);
   ASSERT_EQ(read.all.size(), 1U);
   EXPECT_EQ(read.all[0].name, "good");
@@ -144,8 +143,7 @@ Outcome compare(const std::string& arguments) {
 class Compare : public testing::Test {
  protected:
   TemporaryDirectory directory;
-  std::string old_file =
-      directory.file("old.json", results(repetition("hit", 1, 20) + "," + repetition("gone", 1, 5)));
+  std::string old_file = directory.file("old.json", results(repetition("hit", 1, 20) + "," + repetition("gone", 1, 5)));
   std::string new_file =
       directory.file("new.json", results(repetition("hit", 1, 25) + "," + repetition("added", 1, 7)));
 };

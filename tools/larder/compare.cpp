@@ -64,8 +64,9 @@ struct Comparison {
     if (common == 0) throw BadArguments(fmt::format("{} and {} have no suite in common", old_path, new_path));
     fmt::print("{}", table.text(markdown ? TextTable::Form::markdown : TextTable::Form::plain));
     if (over > 0) {
-      throw std::runtime_error(fmt::format("{} of {} suites are more than {} % slower; the worst is {} with ratio {:.3f}",
-                                           over, common, *threshold, worst_name, worst));
+      throw std::runtime_error(
+          fmt::format("{} of {} suites are more than {} % slower; the worst is {} with ratio {:.3f}", over, common,
+                      *threshold, worst_name, worst));
     }
   }
 };

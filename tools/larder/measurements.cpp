@@ -46,11 +46,12 @@ bool counts(const json& entry, bool only_aggregates) {
 }
 
 void add_sample(Samples& samples, const json& entry) {
-  static const std::set<std::string> own_fields{
-      "family_index", "per_family_instance_index", "repetitions", "repetition_index", "threads", "iterations",
-      "real_time",    "cpu_time"};
-  const bool wall = samples.name.find("/real_time") != std::string::npos ||
-                    samples.name.find("/manual_time") != std::string::npos;
+  static const std::set<std::string> own_fields{"family_index", "per_family_instance_index",
+                                                "repetitions",  "repetition_index",
+                                                "threads",      "iterations",
+                                                "real_time",    "cpu_time"};
+  const bool wall =
+      samples.name.find("/real_time") != std::string::npos || samples.name.find("/manual_time") != std::string::npos;
   const double time = entry.at(wall ? "real_time" : "cpu_time").get<double>();
   if (!std::isfinite(time) || time < 0) throw std::runtime_error("the time of '" + samples.name + "' is not a time");
   samples.threads = entry.value("threads", 1);

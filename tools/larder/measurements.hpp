@@ -20,14 +20,14 @@ class BadBenchmarkFile : public std::runtime_error {
 };
 
 struct Measurement {
-  std::string name;                        ///< without what tells repetitions apart
+  std::string name;  ///< without what tells repetitions apart
   int threads = 1;
   double nanoseconds = 0;                  ///< per iteration, over all threads together
   std::map<std::string, double> counters;  ///< the benchmark's own
 };
 
 struct Measurements {
-  int processors = 0;           ///< of the machine; 0 when the file does not say
+  int processors = 0;            ///< of the machine; 0 when the file does not say
   std::vector<Measurement> all;  ///< in the order of the file
 };
 
