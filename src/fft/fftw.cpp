@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <larder/fft/fftw.hpp>
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -24,8 +27,19 @@ namespace larder::fft::fftw {
 
 namespace {
 
-constexpr unsigned known_flags = FFTW_MEASURE | FFTW_ESTIMATE | FFTW_PATIENT | FFTW_EXHAUSTIVE | FFTW_PRESERVE_INPUT |
-                                 FFTW_DESTROY_INPUT | FFTW_UNALIGNED | FFTW_WISDOM_ONLY | FFTW_CONSERVE_MEMORY;
+/// The planner flags of the manual; FFTW_MEASURE is 0.
+constexpr std::array<std::pair<unsigned, const char*>, 8> flag_names{{
+    {FFTW_ESTIMATE, "estimate"},
+    {FFTW_PATIENT, "patient"},
+    {FFTW_EXHAUSTIVE, "exhaustive"},
+    {FFTW_PRESERVE_INPUT, "preserve_input"},
+    {FFTW_DESTROY_INPUT, "destroy_input"},
+    {FFTW_UNALIGNED, "unaligned"},
+    {FFTW_WISDOM_ONLY, "wisdom_only"},
+    {FFTW_CONSERVE_MEMORY, "conserve_memory"},
+}};
+constexpr unsigned known_flags = std::accumulate(flag_names.begin(), flag_names.end(), 0U,
+                                                 [](unsigned flags, const auto& entry) { return flags | entry.first; });
 
 BuildDomain& planner_domain() {
   static BuildDomain& domain = *new BuildDomain;  // never destroyed: caches in static storage use it at exit
@@ -55,10 +69,14 @@ Precision precision_of() {
   }
 }
 
+/// FFTW's worker threads do not exist in a forked child, but its list of them does.
+std::atomic<bool> forked{false};
+
 void start_threads() {
   // Before any other planner call: FFTW starts from scratch when its threads are first used after plans were made.
   static const bool started = [] {
     const std::lock_guard<BuildDomain> alone(planner_domain());
+    pthread_atfork(nullptr, nullptr, [] { forked.store(true, std::memory_order_relaxed); });
     for (const Precision precision : {Precision::float32, Precision::float64, Precision::long_double}) {
       with_real(precision, [](auto real) {
         using Fftw = Library<decltype(real)>;
@@ -155,6 +173,7 @@ Plan create_in(const PlanKey& key) {
   const std::size_t in_bytes = static_cast<std::size_t>(spec.input_extent()) * sizeof(Real) * (complex_in ? 2 : 1);
   const std::size_t out_bytes = static_cast<std::size_t>(spec.output_extent()) * sizeof(Real) * (complex_out ? 2 : 1);
   const bool in_place = spec.placement() == Placement::in_place;
+  const int threads = forked.load(std::memory_order_relaxed) ? 1 : key.threads();
 
   typename Fftw::Plan plan = nullptr;
   {
@@ -164,13 +183,13 @@ Plan create_in(const PlanKey& key) {
 
     // Global planner state is set for this plan only; FFTW tells the number of threads, but not the time limit.
     struct PlannerState {
-      int threads = Fftw::planner_nthreads();
+      int threads_before = Fftw::planner_nthreads();
       ~PlannerState() {
-        Fftw::plan_with_nthreads(threads);
+        Fftw::plan_with_nthreads(threads_before);
         Fftw::set_timelimit(FFTW_NO_TIMELIMIT);
       }
     } const restored_afterwards;
-    Fftw::plan_with_nthreads(key.threads());
+    Fftw::plan_with_nthreads(threads);
     Fftw::set_timelimit(key.time_limit() ? std::chrono::duration<double>(*key.time_limit()).count()
                                          : FFTW_NO_TIMELIMIT);
     plan = make_plan<Real>(key, in.data(), in_place ? in.data() : out->data());
@@ -180,7 +199,7 @@ Plan create_in(const PlanKey& key) {
     throw BuildFailed("fftw", 0, wisdom_only ? "no wisdom for this plan (FFTW_WISDOM_ONLY)" : "no such plan (NULL)",
                       key.describe());
   }
-  return {plan, estimate_bytes(spec)};
+  return {plan, estimate_bytes(spec), threads};
 }
 
 [[noreturn]] void refuse(const PlanKey& key, const std::string& why) {
@@ -196,6 +215,9 @@ typename Library<Real>::Plan checked(const Lease<PlanFactory>& lease, Kind kind,
   if (spec.precision() != precision_of<Real>())
     refuse(key, std::string("the arrays are ") + to_string(precision_of<Real>()));
   if (in == nullptr || out == nullptr) refuse(key, "an array is null");
+  if (lease->threads > 1 && forked.load(std::memory_order_relaxed)) {
+    refuse(key, "its threads stayed in the parent process: acquire it again after fork");
+  }
   if ((in == out) != (spec.placement() == Placement::in_place)) {
     refuse(key, in == out ? "input and output are one array" : "input and output are different arrays");
   }
@@ -248,7 +270,7 @@ PlanKey::PlanKey(PlanSpec spec, const PlanOptions& options, int input_alignment,
   hash_ = spec_.hash();
   for (const auto value : {static_cast<std::uint64_t>(flags_), static_cast<std::uint64_t>(threads_),
                            static_cast<std::uint64_t>(input_alignment_), static_cast<std::uint64_t>(output_alignment_),
-                           static_cast<std::uint64_t>(time_limit_ ? time_limit_->count() + 1 : 0)}) {
+                           time_limit_ ? static_cast<std::uint64_t>(time_limit_->count()) + 1 : 0}) {
     hash_ = mix(hash_, value);
   }
 }
@@ -265,7 +287,12 @@ PlanKey PlanKey::for_arrays(PlanSpec spec, const void* in, const void* out, cons
 
 std::string PlanKey::describe() const {
   std::ostringstream out;
-  out << spec_.describe() << " flags " << flags_ << " alignment " << input_alignment_ << " -> " << output_alignment_;
+  out << spec_.describe();
+  if ((flags_ & (FFTW_ESTIMATE | FFTW_PATIENT | FFTW_EXHAUSTIVE)) == 0) out << " measure";
+  for (const auto& [flag, name] : flag_names) {
+    if ((flags_ & flag) != 0) out << ' ' << name;
+  }
+  if ((flags_ & FFTW_UNALIGNED) == 0) out << " alignment " << input_alignment_ << " -> " << output_alignment_;
   if (threads_ > 1) out << " threads " << threads_;
   if (time_limit_) out << " time limit " << time_limit_->count() << " ns";
   return out.str();
@@ -322,6 +349,9 @@ LARDER_FFTW_EXECUTE(long double)
 void import_wisdom(Precision precision, const std::filesystem::path& file) {
   start_threads();
   errno = 0;
+  if (std::filesystem::is_directory(file)) {
+    throw InvalidArgument("fftw: wisdom file '" + file.string() + "' is a directory");
+  }
   if (!std::ifstream(file)) {
     throw InvalidArgument("fftw: wisdom file '" + file.string() + "' cannot be read: " + std::strerror(errno));
   }

@@ -64,8 +64,8 @@ std::int64_t extent_of(const Numbers& lengths, const Numbers& strides, std::int6
 
 /// @param lengths  of the data on this side
 /// @param packed   of the array it lies in when the layout says nothing
-Side normalise(const Layout& layout, const Numbers& lengths, const Numbers& packed, std::int64_t batch,
-               std::string_view name) {
+Side strides_of(const Layout& layout, const Numbers& lengths, const Numbers& packed, std::int64_t batch,
+                std::string_view name) {
   const std::string side(name);
   const std::size_t rank = lengths.size();
   if (layout.distance < 0) reject(side + ".distance is " + std::to_string(layout.distance) + ", must not be negative");
@@ -86,7 +86,8 @@ Side normalise(const Layout& layout, const Numbers& lengths, const Numbers& pack
     reject(side + ".embed has " + std::to_string(array.size()) + " entries for " + std::to_string(rank) +
            " dimensions");
   }
-  for (std::size_t i = 1; i < rank; ++i) {
+  const bool from_array = batch > 1 && layout.distance == 0;
+  for (std::size_t i = from_array ? 0 : 1; i < rank; ++i) {
     if (array[i] < lengths[i]) {
       reject(indexed(side + ".embed", i) + " is " + std::to_string(array[i]) + ", smaller than the " +
              std::to_string(lengths[i]) + " elements of that dimension");
@@ -94,10 +95,17 @@ Side normalise(const Layout& layout, const Numbers& lengths, const Numbers& pack
   }
   const Numbers strides = packed_strides(array, layout.stride);
   if (batch == 1) return {strides, 0};
-  if (layout.distance > 0) return {strides, layout.distance};
-  if (!layout.embed.empty())
-    require_positive(array[0], indexed(side + ".embed", 0) + ", which the distance left out needs,");
-  return {strides, times(strides[0], array[0])};
+  return {strides, from_array ? times(strides[0], array[0]) : layout.distance};
+}
+
+Side normalise(const Layout& layout, const Numbers& lengths, const Numbers& packed, std::int64_t batch,
+               std::string_view name) {
+  Side side = strides_of(layout, lengths, packed, batch, name);
+  // A dimension of one element is never stepped along: it gets the stride that packing gives it.
+  for (std::size_t i = lengths.size(); i-- > 0;) {
+    if (lengths[i] == 1) side.strides[i] = i + 1 < lengths.size() ? times(side.strides[i + 1], packed[i + 1]) : 1;
+  }
+  return side;
 }
 
 Numbers halved(Numbers lengths) {
@@ -239,6 +247,23 @@ const char* to_string(Kind kind) noexcept {
   return "unknown";
 }
 
+const char* to_string(RealKind kind) noexcept {
+  switch (kind) {
+    case RealKind::r2hc: return "r2hc";
+    case RealKind::hc2r: return "hc2r";
+    case RealKind::dht: return "dht";
+    case RealKind::redft00: return "redft00";
+    case RealKind::redft01: return "redft01";
+    case RealKind::redft10: return "redft10";
+    case RealKind::redft11: return "redft11";
+    case RealKind::rodft00: return "rodft00";
+    case RealKind::rodft01: return "rodft01";
+    case RealKind::rodft10: return "rodft10";
+    case RealKind::rodft11: return "rodft11";
+  }
+  return "unknown";
+}
+
 const char* to_string(Precision precision) noexcept {
   switch (precision) {
     case Precision::float16: return "float16";
@@ -265,10 +290,7 @@ std::string PlanSpec::describe() const {
   out << to_string(kind_) << ' ';
   write_joined(out, lengths(), 'x');
   if (kind_ == Kind::c2c) out << (direction_ == Direction::forward ? " forward" : " backward");
-  if (kind_ == Kind::r2r) {
-    out << " kinds";
-    for (const RealKind kind : real_kinds_) out << ' ' << static_cast<int>(kind);
-  }
+  for (const RealKind kind : real_kinds_) out << ' ' << to_string(kind);
   out << ' ' << to_string(precision_) << (placement_ == Placement::in_place ? " in place" : " out of place");
   if (batch_ > 1) out << " batch " << batch_;
   out << " strides ";

@@ -20,6 +20,7 @@
 
 #include <chrono>
 #include <complex>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -37,7 +38,7 @@ struct PlanOptions {
   /// FFTW's planner flags: rigor, FFTW_PRESERVE_INPUT, FFTW_DESTROY_INPUT, FFTW_UNALIGNED, FFTW_WISDOM_ONLY,
   /// FFTW_CONSERVE_MEMORY. FFTW_UNALIGNED serves any alignment, and executes several times slower.
   unsigned flags = FFTW_ESTIMATE;
-  int threads = 1;  ///< that execute the plan
+  int threads = 1;  ///< that execute the plan; always one in a forked child, see PlanFactory::create
   /// Planning time after which FFTW takes the best plan so far; rounded to nanoseconds. Default: no limit.
   std::optional<std::chrono::nanoseconds> time_limit = std::nullopt;
 };
@@ -85,6 +86,7 @@ class PlanKey {
 struct Plan {
   void* plan = nullptr;   ///< fftwf_plan, fftw_plan or fftwl_plan
   std::size_t bytes = 0;  ///< estimated, see PlanFactory::bytes
+  int threads = 1;        ///< that it was planned with
 
   friend bool operator==(const Plan&, const Plan&) = default;
 };
@@ -116,6 +118,10 @@ class PlanFactory {
   /// Wisdom that was imported before that may not be found afterwards (FFTW's rule): make the cache first.
   PlanFactory();
 
+  /// Plans on scratch arrays. Sets FFTW's process-wide time limit for the time of the call and clears it afterwards (FFTW
+  /// does not tell what it was); the process-wide number of threads is put back.
+  /// In a forked child every plan is made for one thread, whatever its key says: FFTW's worker threads stayed in the
+  /// parent, and a plan that waits for them never ends.
   /// @throws BuildFailed when FFTW has no such plan, or (FFTW_WISDOM_ONLY) no wisdom for it
   /// @throws std::bad_alloc when there is no memory for the scratch arrays
   Plan create(const PlanKey& key);
@@ -137,8 +143,8 @@ using PlanCache = HandleCache<PlanFactory>;
 ///
 /// Safe from many threads at once, on different arrays. An out-of-place c2r destroys its input unless the plan was made
 /// with FFTW_PRESERVE_INPUT (one dimension only, FFTW's rule).
-/// @throws InvalidArgument, and runs nothing, when the lease is empty or the arrays do not match the plan's kind,
-/// precision, placement or alignment
+/// @throws InvalidArgument, and runs nothing, when the lease is empty, the arrays do not match the plan's kind, precision,
+/// placement or alignment, or a plan of several threads was leased before the fork that made this process
 template <class Real>
 void execute(const Lease<PlanFactory>& plan, std::complex<Real>* in, std::complex<Real>* out);  // c2c
 template <class Real>
@@ -148,6 +154,20 @@ void execute(const Lease<PlanFactory>& plan, std::complex<Real>* in, Real* out);
 template <class Real>
   requires std::floating_point<Real>
 void execute(const Lease<PlanFactory>& plan, Real* in, Real* out);  // r2r
+
+/// The same for arrays of fftwf_complex, fftw_complex and fftwl_complex.
+template <std::floating_point Real>
+void execute(const Lease<PlanFactory>& plan, Real (*in)[2], Real (*out)[2]) {
+  execute(plan, reinterpret_cast<std::complex<Real>*>(in), reinterpret_cast<std::complex<Real>*>(out));
+}
+template <std::floating_point Real>
+void execute(const Lease<PlanFactory>& plan, Real* in, Real (*out)[2]) {
+  execute(plan, in, reinterpret_cast<std::complex<Real>*>(out));
+}
+template <std::floating_point Real>
+void execute(const Lease<PlanFactory>& plan, Real (*in)[2], Real* out) {
+  execute(plan, reinterpret_cast<std::complex<Real>*>(in), out);
+}
 
 /// Adds the wisdom of a file to what FFTW knows in that precision.
 ///

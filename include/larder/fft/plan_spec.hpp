@@ -4,7 +4,8 @@
 //
 // Made once from PlanParameters, then immutable: validated, normalised so that equal requests are equal keys, and hashed.
 // The normal form is a stride per dimension and a distance between transforms, per side. It does not matter whether a
-// packed layout was given or left out, nor what the first entry of an embedding is.
+// packed layout was given or left out, what the first entry of an embedding is once the distance is given, nor how far
+// apart the elements of a dimension of one element would be.
 #pragma once
 
 #include <array>
@@ -50,7 +51,7 @@ struct DeviceContext {
 struct Layout {
   /// One per dimension, in place of `embed` and `stride`.
   std::vector<std::int64_t> strides = {};
-  /// Lengths of the array that the transform lies in, one per dimension; the first does not matter.
+  /// Lengths of the array that the transform lies in, one per dimension; the first only serves a distance left out.
   std::vector<std::int64_t> embed = {};
   /// Between elements of the last dimension.
   std::int64_t stride = 1;
@@ -148,6 +149,7 @@ class PlanSpec {
 std::ostream& operator<<(std::ostream& out, const PlanSpec& spec);
 
 [[nodiscard]] const char* to_string(Kind kind) noexcept;
+[[nodiscard]] const char* to_string(RealKind kind) noexcept;
 [[nodiscard]] const char* to_string(Precision precision) noexcept;
 
 }  // namespace larder::fft
