@@ -64,13 +64,14 @@ void CacheCore::set_budget(const Budget& budget) {
   {
     const MutexLock lock(mutex_);
     advance_epoch();
+    const bool ages_already = limits_.idle_age != Budget::unlimited_age;
     limits_ = limits;
-    if (!may_unlock()) {
-      lock_every_return();
-      const std::chrono::nanoseconds now = clock_.now();
-      for (Slot* const slot : slots_) slot->idle_since = now;
-      oldest_idle_ = now;
+    if (!may_unlock()) lock_every_return();
+    if (!ages_already && limits.idle_age != Budget::unlimited_age) {
+      oldest_idle_ = clock_.now();
+      for (Slot* const slot : slots_) slot->idle_since = oldest_idle_;
     }
+    expire(retired);
     for (Slot* const slot : slots_) {
       if (slot->record != nullptr && slot->record->slots == slot) enforce(slot->record, retired);
     }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <larder/clock.hpp>
 
+#include <cstddef>
+#include <new>
+
 namespace larder {
 
 namespace {
@@ -13,8 +16,9 @@ class SteadyClock final : public Clock {
 }  // namespace
 
 const Clock& Clock::steady() noexcept {
-  // Never destroyed: leases returned during static destruction still read it.
-  static const Clock& clock = *new SteadyClock;
+  // Never destroyed: leases returned during static destruction still read it. Not allocated: it cannot fail.
+  alignas(SteadyClock) static std::byte storage[sizeof(SteadyClock)];
+  static const Clock& clock = *::new (static_cast<void*>(storage)) SteadyClock;
   return clock;
 }
 

@@ -34,7 +34,12 @@ Budget budget_from_environment() {
   };
 }
 
-std::optional<std::size_t> max_live_from_environment() { return read("LARDER_MAX_LIVE", a_count, parse_count); }
+std::optional<std::size_t> max_live_from_environment() {
+  return read("LARDER_MAX_LIVE", "a count of at least 1, or unlimited", [](std::string_view text) {
+    const std::optional<std::size_t> count = parse_count(text);
+    return count == std::size_t{0} ? std::nullopt : count;
+  });
+}
 
 std::optional<Policy> policy_from_environment() {
   return read("LARDER_POLICY", "value, lru or gds", [](std::string_view name) -> std::optional<Policy> {

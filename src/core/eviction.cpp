@@ -94,19 +94,21 @@ void CacheCore::lock_every_return() noexcept {
   }
 }
 
-void CacheCore::keep(Slot& slot, Retired& retired) noexcept {
-  if (slot.bytes.load(std::memory_order_relaxed) > limits_.idle_bytes) {
-    slot.cause = EvictionCause::bytes;
+Word CacheCore::keep(Slot& slot, Retired& retired) noexcept {
+  const bool too_large = slot.bytes.load(std::memory_order_relaxed) > limits_.idle_bytes;
+  if (too_large || limits_.idle_age <= std::chrono::nanoseconds::zero()) {
+    slot.cause = too_large ? EvictionCause::bytes : EvictionCause::age;
     (void)slot.retire();
     slot.drop_last();
     take_out(slot, retired);
-    return;
+    return 0;
   }
   if (limits_.idle_age != Budget::unlimited_age) slot.idle_since = clock_.now();
   enter_budget(slot);
   KeyRecord& record = *slot.record;
-  slot.keep(may_unlock());
+  const Word kept = slot.keep(may_unlock());
   enforce(&record, retired);
+  return unlocked(kept) ? kept : 0;
 }
 
 void CacheCore::enforce(KeyRecord* record, Retired& retired) noexcept {
@@ -193,7 +195,7 @@ void CacheCore::condemn(Slot& slot, EvictionCause cause, bool forget, Retired& r
   if (!slot.condemned) slot.cause = cause;
   slot.condemned = true;
   if (forget) {
-    slot.forget = true;
+    slot.forget.store(true, std::memory_order_relaxed);
     slot.cause = cause;
   }
   if (slot.stage != Slot::Stage::live) return;

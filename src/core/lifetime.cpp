@@ -26,12 +26,9 @@ void CacheCore::settle(Retired& retired) noexcept {
     const EvictionCause cause = slot->cause;
     notify(key, record.hash, [cause](Listener& to, const KeyRef& what) { to.on_evict(what, cause); });
 
-    const bool abandoned = slot->forget || !alive(*slot);
+    bool abandoned = slot->forget.load(std::memory_order_relaxed) || !alive(*slot);
     bool failed = false;
-    if (abandoned) {
-      abandon(*slot);
-      notify(key, record.hash, [](Listener& to, const KeyRef& what) { to.on_abandon(what); });
-    } else {
+    if (!abandoned) {
       try {
         destroy(*slot);
       } catch (const std::exception& failure) {
@@ -44,7 +41,13 @@ void CacheCore::settle(Retired& retired) noexcept {
           to.on_destroy_failed(what, "an exception not derived from std::exception");
         });
       }
+      // The context could not be entered, or the work not waited for: then it cannot be destroyed.
+      abandoned = failed && holds_handle(*slot);
       if (!failed) notify(key, record.hash, [](Listener& to, const KeyRef& what) { to.on_destroy(what); });
+    }
+    if (abandoned) {
+      abandon(*slot);
+      notify(key, record.hash, [](Listener& to, const KeyRef& what) { to.on_abandon(what); });
     }
 
     const MutexLock lock(mutex_);
@@ -162,7 +165,7 @@ void CacheCore::after_fork_in_child() noexcept {
     const bool being_destroyed = slot->stage == Slot::Stage::leaving && slot->owner != survivor;
     if (!being_destroyed && (survives_fork_ || slot->stage != Slot::Stage::live)) continue;
     slot->condemned = true;
-    slot->forget = true;
+    slot->forget.store(true, std::memory_order_relaxed);
     slot->cause = EvictionCause::invalidated;
     const bool was_idle = slot->stage == Slot::Stage::live && slot->retire();
     if (slot->in_budget) leave_budget(*slot);

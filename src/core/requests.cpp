@@ -194,7 +194,7 @@ Slot& CacheCore::start_build(Request request) {
   slot.hash = request.hash;
   slot.next_of_key = record->slots;
   slot.condemned = false;
-  slot.forget = false;
+  slot.forget.store(false, std::memory_order_relaxed);
   slot.seen_hits = slot.hits.load(std::memory_order_relaxed);
   slot.bytes.store(0, std::memory_order_relaxed);
   record->slots = &slot;
@@ -306,6 +306,7 @@ void CacheCore::abort_build(Slot& slot, const std::exception_ptr& error) noexcep
 
 void CacheCore::prewarm_slow(Request request, std::size_t count) {
   // A policy or a byte budget may evict what was just built: the number of builds is bounded, not only their result.
+  drain_deferred();
   for (std::size_t built = 0; built < count; ++built) {
     Slot* slot = nullptr;
     Retired retired;
@@ -335,8 +336,9 @@ void CacheCore::prewarm_slow(Request request, std::size_t count) {
   }
 }
 
-void CacheCore::return_slow(Slot& slot, std::size_t bytes, Return how) noexcept {
+Word CacheCore::return_slow(Slot& slot, std::size_t bytes, Return how) noexcept {
   Retired retired;
+  Word kept = 0;
   {
     const MutexLock lock(mutex_);
     advance_epoch();
@@ -352,13 +354,14 @@ void CacheCore::return_slow(Slot& slot, std::size_t bytes, Return how) noexcept 
           slot.drop_last();
           take_out(slot, retired);
         } else {
-          keep(slot, retired);
+          kept = keep(slot, retired);
         }
       }
     }
     if (waiting_for_return_ > 0) changed_->notify_all();
   }
   settle(retired);
+  return kept;
 }
 
 void CacheCore::push_deferred(Slot& slot) noexcept {

@@ -107,7 +107,8 @@ class CacheCore {
   // The path with the mutex. acquire_slow returns nullptr for OnMiss::give_up when there is no handle.
   Slot* acquire_slow(Request request, OnMiss on_miss, Deadline deadline) LARDER_EXCLUDES(mutex_);
   void prewarm_slow(Request request, std::size_t count) LARDER_EXCLUDES(mutex_);
-  void return_slow(Slot& slot, std::size_t bytes, Return how) noexcept LARDER_EXCLUDES(mutex_);
+  /// @return the word under which the handle can be claimed without the mutex, 0 when it cannot
+  Word return_slow(Slot& slot, std::size_t bytes, Return how) noexcept LARDER_EXCLUDES(mutex_);
   void invalidate_if(bool (*gone)(const KeyRecord&, const void* context), const void* context) noexcept
       LARDER_EXCLUDES(mutex_);
 
@@ -136,7 +137,8 @@ class CacheCore {
   virtual void create(Slot& slot) = 0;
   [[nodiscard]] virtual std::size_t measure(const Slot& slot) const = 0;
   [[nodiscard]] virtual bool alive(const Slot& slot) const noexcept = 0;
-  virtual void destroy(Slot& slot) = 0;
+  virtual void destroy(Slot& slot) = 0;  // when it throws and the slot still holds a handle, destroy was not reached
+  [[nodiscard]] virtual bool holds_handle(const Slot& slot) const noexcept = 0;
   virtual void drain_deferred() noexcept = 0;
   [[nodiscard]] virtual std::string describe(const void* key) const = 0;
   [[nodiscard]] virtual const void* key_of(const KeyRecord& record) const noexcept = 0;
@@ -172,7 +174,7 @@ class CacheCore {
   [[nodiscard]] bool fits_in_budget(const Slot& slot) const noexcept LARDER_REQUIRES(mutex_);
   void set_bytes(Slot& slot, std::size_t bytes) noexcept LARDER_REQUIRES(mutex_);
   void lock_every_return() noexcept LARDER_REQUIRES(mutex_);
-  void keep(Slot& slot, Retired& retired) noexcept LARDER_REQUIRES(mutex_);
+  Word keep(Slot& slot, Retired& retired) noexcept LARDER_REQUIRES(mutex_);
   void enforce(KeyRecord* record, Retired& retired) noexcept LARDER_REQUIRES(mutex_);
   void shed(EvictionCause cause, KeyRecord* only, Retired& retired) noexcept LARDER_REQUIRES(mutex_);
   template <class StopAtLeased>

@@ -176,7 +176,10 @@ class FactoryCore final : public CacheCore {
     std::size_t bytes = slot.bytes.load(std::memory_order_relaxed);
     if constexpr (calls_at_return) {
       const Return how = finish_use(slot, bytes);
-      if (how != Return::keep) return return_slow(slot, bytes, how);
+      if (how != Return::keep) {
+        return_slow(slot, bytes, how);
+        return;
+      }
     }
     stamp(slot);
     const std::uint64_t hash = slot.hash;
@@ -185,12 +188,13 @@ class FactoryCore final : public CacheCore {
       remembered(id(), hash) = {id(), hash, &slot, after};
       return;
     }
-    return_slow(slot, bytes, Return::keep);
+    after = return_slow(slot, bytes, Return::keep);
+    if (after != 0) remembered(id(), hash) = {id(), hash, &slot, after};
   }
 
   void discard(Slot& slot) noexcept {
-    std::size_t bytes = slot.bytes.load(std::memory_order_relaxed);
-    return_slow(slot, bytes, mark_work(slot) ? Return::discard : Return::forget);
+    const std::size_t bytes = slot.bytes.load(std::memory_order_relaxed);
+    return_slow(slot, bytes, !gone(slot) && mark_work(slot) ? Return::discard : Return::forget);
   }
 
   void release_deferred(Slot& slot) noexcept { push_deferred(slot); }
@@ -330,7 +334,7 @@ class FactoryCore final : public CacheCore {
 
   /// Everything the factory does at a return; tells what is to become of the handle.
   [[nodiscard]] Return finish_use(Slot& slot, [[maybe_unused]] std::size_t& bytes) noexcept {
-    if (!mark_work(slot)) return Return::forget;
+    if (gone(slot) || !mark_work(slot)) return Return::forget;
     try {
       [[maybe_unused]] const Key& key = slot.key();
       [[maybe_unused]] const auto inside = enter(key);
@@ -340,6 +344,11 @@ class FactoryCore final : public CacheCore {
     } catch (...) {
       return Return::discard;
     }
+  }
+
+  /// Whether the handle's library or context has gone, so that no call may reach it.
+  [[nodiscard]] bool gone(const Slot& slot) const noexcept {
+    return (retiring(slot.word()) && slot.forget.load(std::memory_order_relaxed)) || !alive(slot);
   }
 
   /// Records the end of the lease's work on its stream; when that fails the handle can never be safely destroyed.
@@ -449,6 +458,8 @@ class FactoryCore final : public CacheCore {
       factory_.destroy(key, std::move(handle));
     }
   }
+
+  bool holds_handle(const detail::Slot& slot) const noexcept override { return typed(slot).handle_.has_value(); }
 
   void abandon(detail::Slot& slot) noexcept override {
     typed(slot).handle_.abandon();

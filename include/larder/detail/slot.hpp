@@ -156,10 +156,12 @@ class alignas(64) Slot {
     return false;
   }
 
-  /// leased U=0, last lease -> idle.
-  void keep(bool with_unlocked) noexcept {
+  /// leased U=0, last lease -> idle; gives the new word.
+  Word keep(bool with_unlocked) noexcept {
     const Word word = word_.load(std::memory_order_relaxed);
-    word_.store(generation(word) | (with_unlocked ? unlocked_bit : 0), std::memory_order_release);
+    const Word idle = generation(word) | (with_unlocked ? unlocked_bit : 0);
+    word_.store(idle, std::memory_order_release);
+    return idle;
   }
 
   /// retiring, last lease -> owned.
@@ -190,13 +192,13 @@ class alignas(64) Slot {
   std::atomic<std::uint64_t> tick{0};   // owner
   std::atomic<std::uint64_t> hits{0};   // owner; total over the slot's life, never reset
   std::atomic<std::size_t> bytes{0};    // owner, with the mutex held
+  std::atomic<bool> forget{false};      // with the mutex held, before R is set: abandoned at the end, not destroyed
 
   // Everything below: with the mutex held.
   enum class Stage : std::uint8_t { vacant, building, live, leaving };
   Stage stage = Stage::vacant;
   bool in_budget = false;  // idle, or leased with U=1
   bool condemned = false;  // cleared or invalidated while leased or building
-  bool forget = false;     // to be abandoned, not destroyed
   EvictionCause cause = EvictionCause::cleared;
   Slot* next_of_key = nullptr;
   Slot* next = nullptr;                    // in the free list, or in the retired list of one call
