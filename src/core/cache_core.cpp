@@ -24,12 +24,10 @@ std::uint64_t next_cache_id() noexcept {
 }  // namespace
 
 Limits resolve(const Budget& in_code, const Budget& factory_default) {
-  const Budget environment = budget_from_environment();
+  Budget wanted = in_code;
+  fill_from_environment(wanted);
   const auto decide = [&](auto Budget::*field, auto unlimited) {
-    for (const Budget* budget : {&in_code, &environment, &factory_default}) {
-      if (budget->*field) return *(budget->*field);
-    }
-    return unlimited;
+    return (wanted.*field).value_or((factory_default.*field).value_or(unlimited));
   };
   return {.idle = decide(&Budget::max_idle, Budget::unlimited),
           .idle_per_key = decide(&Budget::max_idle_per_key, Budget::unlimited),
@@ -73,9 +71,9 @@ void CacheCore::set_budget(const Budget& budget) {
     }
     expire(retired);
     for (Slot* const slot : slots_) {
-      if (slot->record != nullptr && slot->record->slots == slot) enforce(slot->record, retired);
+      if (slot->record != nullptr && slot->record->slots == slot) enforce_per_key(*slot->record, retired);
     }
-    enforce(nullptr, retired);
+    enforce_totals(retired);
   }
   settle(retired);
 }

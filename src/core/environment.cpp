@@ -24,14 +24,17 @@ constexpr const char* a_count = "a count such as 64, or unlimited";
 
 }  // namespace
 
-Budget budget_from_environment() {
-  return {
-      .max_idle = read("LARDER_MAX_IDLE", a_count, parse_count),
-      .max_idle_per_key = read("LARDER_MAX_IDLE_PER_KEY", a_count, parse_count),
-      .max_idle_bytes = read("LARDER_MAX_IDLE_BYTES", "a size such as 1048576 or 256MiB, or unlimited", parse_bytes),
-      .max_idle_age =
-          read("LARDER_MAX_IDLE_AGE", "a duration such as 250ms, 30s or 5min, or unlimited", parse_duration),
-  };
+void fill_from_environment(Budget& budget) {
+  if (!budget.max_idle) budget.max_idle = read("LARDER_MAX_IDLE", a_count, parse_count);
+  if (!budget.max_idle_per_key) budget.max_idle_per_key = read("LARDER_MAX_IDLE_PER_KEY", a_count, parse_count);
+  if (!budget.max_idle_bytes) {
+    budget.max_idle_bytes =
+        read("LARDER_MAX_IDLE_BYTES", "a size such as 1048576 or 256MiB, or unlimited", parse_bytes);
+  }
+  if (!budget.max_idle_age) {
+    budget.max_idle_age =
+        read("LARDER_MAX_IDLE_AGE", "a duration such as 250ms, 30s or 5min, or unlimited", parse_duration);
+  }
 }
 
 std::optional<std::size_t> max_live_from_environment() {

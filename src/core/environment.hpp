@@ -14,7 +14,8 @@
 
 namespace larder::detail {
 
-[[nodiscard]] Budget budget_from_environment();
+/// Sets the fields that are unset, where the environment has a value for them; others are not looked at.
+void fill_from_environment(Budget& budget);
 [[nodiscard]] std::optional<std::size_t> max_live_from_environment();
 [[nodiscard]] std::optional<Policy> policy_from_environment();
 

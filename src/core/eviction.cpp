@@ -107,12 +107,16 @@ Word CacheCore::keep(Slot& slot, Retired& retired) noexcept {
   enter_budget(slot);
   KeyRecord& record = *slot.record;
   const Word kept = slot.keep(may_unlock());
-  enforce(&record, retired);
+  enforce_per_key(record, retired);
+  enforce_totals(retired);
   return unlocked(kept) ? kept : 0;
 }
 
-void CacheCore::enforce(KeyRecord* record, Retired& retired) noexcept {
-  while (record != nullptr && record->in_budget > limits_.idle_per_key) shed(EvictionCause::per_key, record, retired);
+void CacheCore::enforce_per_key(KeyRecord& record, Retired& retired) noexcept {
+  while (record.in_budget > limits_.idle_per_key) shed(EvictionCause::per_key, &record, retired);
+}
+
+void CacheCore::enforce_totals(Retired& retired) noexcept {
   while (in_budget_ > limits_.idle) shed(EvictionCause::budget, nullptr, retired);
   while (in_budget_bytes_ > limits_.idle_bytes) shed(EvictionCause::bytes, nullptr, retired);
 }
@@ -192,6 +196,8 @@ bool CacheCore::evict(Slot& slot, EvictionCause cause, Retired& retired) noexcep
 }
 
 void CacheCore::condemn(Slot& slot, EvictionCause cause, bool forget, Retired& retired) noexcept {
+  // Its owner reads why it goes without the mutex.
+  if (slot.stage == Slot::Stage::leaving) return;
   if (!slot.condemned) slot.cause = cause;
   slot.condemned = true;
   if (forget) {

@@ -336,9 +336,10 @@ void CacheCore::prewarm_slow(Request request, std::size_t count) {
   }
 }
 
-Word CacheCore::return_slow(Slot& slot, std::size_t bytes, Return how) noexcept {
+void CacheCore::return_slow(Slot& slot, std::size_t bytes, Return how) noexcept {
   Retired retired;
   Word kept = 0;
+  const std::uint64_t hash = slot.hash;
   {
     const MutexLock lock(mutex_);
     advance_epoch();
@@ -358,10 +359,11 @@ Word CacheCore::return_slow(Slot& slot, std::size_t bytes, Return how) noexcept 
         }
       }
     }
+    // LIFO: the thread's next request for the key is to find this handle, not one that it returned before.
+    if (kept != 0) remembered(id_, hash) = {id_, hash, &slot, kept};
     if (waiting_for_return_ > 0) changed_->notify_all();
   }
   settle(retired);
-  return kept;
 }
 
 void CacheCore::push_deferred(Slot& slot) noexcept {

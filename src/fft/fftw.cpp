@@ -334,6 +334,7 @@ void execute(const Lease<PlanFactory>& plan, Real* in, Real* out) {
   Library<Real>::execute_r2r(checked<Real>(plan, Kind::r2r, in, out), in, out);
 }
 
+// A type cannot be put in parentheses. NOLINTBEGIN(bugprone-macro-parentheses)
 #define LARDER_FFTW_EXECUTE(REAL)                                                                   \
   template void execute<REAL>(const Lease<PlanFactory>&, std::complex<REAL>*, std::complex<REAL>*); \
   template void execute<REAL>(const Lease<PlanFactory>&, REAL*, std::complex<REAL>*);               \
@@ -345,6 +346,7 @@ LARDER_FFTW_EXECUTE(double)
 LARDER_FFTW_EXECUTE(long double)
 
 #undef LARDER_FFTW_EXECUTE
+// NOLINTEND(bugprone-macro-parentheses)
 
 void import_wisdom(Precision precision, const std::filesystem::path& file) {
   start_threads();

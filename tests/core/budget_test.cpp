@@ -233,7 +233,8 @@ TEST(BudgetTextTest, CountsAreReadWholeOrNotAtAll) {
   EXPECT_EQ(parse_count("64"), std::size_t{64});
   EXPECT_EQ(parse_count("18446744073709551615"), Budget::unlimited);
   EXPECT_EQ(parse_count("unlimited"), Budget::unlimited);
-  for (const char* text : {"", " ", "-1", "+1", "64 ", " 64", "64k", "1e3", "0x10", "18446744073709551616", "Unlimited"})
+  for (const char* text :
+       {"", " ", "-1", "+1", "64 ", " 64", "64k", "1e3", "0x10", "18446744073709551616", "Unlimited"})
     EXPECT_EQ(parse_count(text), std::nullopt) << '"' << text << '"';
 }
 

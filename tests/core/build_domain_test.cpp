@@ -44,8 +44,8 @@ TEST(BuildDomainTest, CreatesAndDestroysOfTwoCachesNeverOverlap) {
       controls.push_back(std::make_shared<RemoteControl>());
       for (const Call call : {Call::create, Call::destroy})
         controls.back()->on(call, [&inside](int) { inside.enter(); });
-      caches.push_back(std::make_unique<HandleCache<Factory>>(Budget{.max_idle = 1}, Options{},
-                                                              Factory(controls.back(), domain())));
+      caches.push_back(
+          std::make_unique<HandleCache<Factory>>(Budget{.max_idle = 1}, Options{}, Factory(controls.back(), domain())));
     }
     std::vector<std::thread> threads;
     for (int t = 0; t < 4; ++t) {

@@ -207,7 +207,8 @@ TEST_F(ContextTest, AnEnterThatFailsAtDestroyLosesNothingAndStopsNoOther) {
   const Stats stats = cache.stats();
   EXPECT_EQ(stats.live, 0U);
   EXPECT_EQ(device.destroyed(), 2U);
-  EXPECT_EQ(device.created(), device.destroyed() + stats.abandoned) << "a handle that could not be destroyed was abandoned";
+  EXPECT_EQ(device.created(), device.destroyed() + stats.abandoned)
+      << "a handle that could not be destroyed was abandoned";
 }
 
 }  // namespace

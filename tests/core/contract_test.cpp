@@ -55,7 +55,8 @@ class DeviceKind {
   [[nodiscard]] std::vector<std::string> violations() const {
     auto all = device_.violations();
     const auto stack = device_.stack();
-    if (stack != std::vector<doubles::DeviceContext>{callers_}) all.emplace_back("the caller's context was not restored");
+    if (stack != std::vector<doubles::DeviceContext>{callers_})
+      all.emplace_back("the caller's context was not restored");
     return all;
   }
   void use(const Lease<Factory>& lease) {
@@ -81,7 +82,8 @@ class DeviceKind {
   doubles::FakeDevice device_;
   std::vector<doubles::DeviceContext> contexts_{device_.create_context(), device_.create_context()};
   doubles::DeviceContext callers_ = device_.create_context();
-  std::vector<doubles::DeviceStream> streams_{device_.create_stream(), device_.create_stream(), device_.create_stream()};
+  std::vector<doubles::DeviceStream> streams_{device_.create_stream(), device_.create_stream(),
+                                              device_.create_stream()};
   std::atomic<unsigned> requests_{0};
   std::shared_ptr<doubles::DeviceHook> hook_ = std::make_shared<doubles::DeviceHook>();
   bool failed_ = false;

@@ -140,7 +140,8 @@ std::vector<Step<Factory>> steps() {
       {"clear", [](World& w) { w.cache->clear(); }},
       {"reclaim", [](World&) { (void)reclaim(); }},
       {"stats", [](World& w) { (void)w.cache->stats(); }},
-      {"retry", [](World& w) {
+      {"retry",
+       [](World& w) {
          w.control->throw_at(Call::create, 1, doubles::out_of_memory());
          (void)w.cache->acquire(60);
        }},

@@ -23,8 +23,8 @@ using doubles::RemoteControl;
 using doubles::SharedFactory;
 
 // An exit code has eight bits: the checks of one test lie within 250 lines of each other.
-#define REQUIRE_IN_CHILD(condition) \
-  do {                              \
+#define REQUIRE_IN_CHILD(condition)              \
+  do {                                           \
     if (!(condition)) return 1 + __LINE__ % 250; \
   } while (false)
 

@@ -37,8 +37,14 @@ using testing::HasSubstr;
 
 TEST(HandleCacheTest, AMissBuildsAndAHitDoesNot) {
   ExclusiveWorld world;
-  { const auto lease = world->acquire(7); EXPECT_EQ((*lease)->key, 7); }
-  { const auto lease = world->acquire(7); EXPECT_EQ((*lease)->number, 0U); }
+  {
+    const auto lease = world->acquire(7);
+    EXPECT_EQ((*lease)->key, 7);
+  }
+  {
+    const auto lease = world->acquire(7);
+    EXPECT_EQ((*lease)->number, 0U);
+  }
   EXPECT_EQ(world.control->created(), 1U);
 }
 
@@ -403,7 +409,10 @@ TEST(HandleCacheTest, AFactoryThatCanDoTheLeastIsEnough) {
     void destroy(const Key&, Handle handle) { handle.reset(); }
   };
   HandleCache<Plans> cache;
-  { const auto lease = cache.acquire("four"); EXPECT_EQ(**lease, 4); }
+  {
+    const auto lease = cache.acquire("four");
+    EXPECT_EQ(**lease, 4);
+  }
   EXPECT_EQ(cache.stats().idle, 1U);
 }
 
@@ -420,9 +429,9 @@ TEST(HandleCacheTest, CachesOfOneFactoryTypeDoNotMixTheirHandles) {
 }
 
 TEST(HandleCacheTest, MaxLiveOfZeroIsRefused) {
-  EXPECT_THROW(HandleCache<ExclusiveFactory>({}, {.max_live = 0},
-                                             ExclusiveFactory(std::make_shared<doubles::RemoteControl>())),
-               InvalidArgument);
+  EXPECT_THROW(
+      HandleCache<ExclusiveFactory>({}, {.max_live = 0}, ExclusiveFactory(std::make_shared<doubles::RemoteControl>())),
+      InvalidArgument);
 }
 
 }  // namespace

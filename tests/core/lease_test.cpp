@@ -133,9 +133,7 @@ TEST(LeaseTest, StaysGoodAfterTheCacheDiedAndIsThenDestroyed) {
 
 /// Whether the insides of every cache over this control are gone, and with them the factories.
 
-bool factory_is_gone(const std::shared_ptr<doubles::RemoteControl>& control) {
-  return control.use_count() == 1;
-}
+bool factory_is_gone(const std::shared_ptr<doubles::RemoteControl>& control) { return control.use_count() == 1; }
 
 TEST(LeaseTest, TheFactoryLivesAsLongAsTheLastLease) {
   const auto control = std::make_shared<doubles::RemoteControl>();

@@ -124,7 +124,8 @@ TEST(MaxLiveTest, PrewarmDoesNotWaitForRoom) {
 
 TEST(MaxLiveTest, TheEndOfTheCacheWakesWhoWaits) {
   const auto control = std::make_shared<doubles::RemoteControl>();
-  auto cache = std::make_unique<HandleCache<ExclusiveFactory>>(Budget{}, Options{.max_live = 1}, ExclusiveFactory(control));
+  auto cache =
+      std::make_unique<HandleCache<ExclusiveFactory>>(Budget{}, Options{.max_live = 1}, ExclusiveFactory(control));
   auto lease = cache->acquire(1);
   std::thread waiter([&cache] { EXPECT_THROW((void)cache->acquire(2), Closed); });
   while (cache->stats().misses < 2) std::this_thread::yield();

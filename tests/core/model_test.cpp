@@ -109,17 +109,35 @@ enum class Fault : std::uint8_t { none, create, create_retry_once, create_retry_
 
 struct Operation {
   Kind kind = Kind::acquire;
-  int key = 0;      // 0 .. keys - 1
-  int amount = 0;   // 0 .. 63
+  int key = 0;     // 0 .. keys - 1
+  int amount = 0;  // 0 .. 63
   Fault fault = Fault::none;
 
   friend std::ostream& operator<<(std::ostream& out, const Operation& operation) {
-    static constexpr std::array names{"acquire",  "release",       "release_deferred", "try_acquire",
-                                      "discard",     "grow",     "advance_clock", "checkout",         "checkin",
-                                      "checkin_unknown", "prewarm", "set_budget", "trim",             "drain",
-                                      "stats",       "invalidate", "clear"};
-    static constexpr std::array faults{"", " failing create", " create out of memory", " create out of memory twice",
-                                       " failing prepare", " failing reset", " failing destroy"};
+    static constexpr std::array names{"acquire",
+                                      "release",
+                                      "release_deferred",
+                                      "try_acquire",
+                                      "discard",
+                                      "grow",
+                                      "advance_clock",
+                                      "checkout",
+                                      "checkin",
+                                      "checkin_unknown",
+                                      "prewarm",
+                                      "set_budget",
+                                      "trim",
+                                      "drain",
+                                      "stats",
+                                      "invalidate",
+                                      "clear"};
+    static constexpr std::array faults{"",
+                                       " failing create",
+                                       " create out of memory",
+                                       " create out of memory twice",
+                                       " failing prepare",
+                                       " failing reset",
+                                       " failing destroy"};
     return out << names[static_cast<std::size_t>(operation.kind)] << "(key " << operation.key << ", "
                << operation.amount << ')' << faults[static_cast<std::size_t>(operation.fault)];
   }
@@ -127,13 +145,23 @@ struct Operation {
 
 /// Reads an operation off a number.
 Operation decode(std::uint32_t code) {
-  static constexpr std::array weights{
-      std::pair{Kind::acquire, 24U},        std::pair{Kind::release, 18U},
-      std::pair{Kind::release_deferred, 5U}, std::pair{Kind::try_acquire, 5U}, std::pair{Kind::discard, 2U},
-      std::pair{Kind::grow, 3U},        std::pair{Kind::advance_clock, 6U},   std::pair{Kind::checkout, 5U},
-      std::pair{Kind::checkin, 5U},     std::pair{Kind::checkin_unknown, 1U}, std::pair{Kind::prewarm, 4U},
-      std::pair{Kind::set_budget, 4U},  std::pair{Kind::trim, 2U},            std::pair{Kind::drain, 2U},
-      std::pair{Kind::stats, 3U},       std::pair{Kind::invalidate, 1U},      std::pair{Kind::clear, 1U}};
+  static constexpr std::array weights{std::pair{Kind::acquire, 24U},
+                                      std::pair{Kind::release, 18U},
+                                      std::pair{Kind::release_deferred, 5U},
+                                      std::pair{Kind::try_acquire, 5U},
+                                      std::pair{Kind::discard, 2U},
+                                      std::pair{Kind::grow, 3U},
+                                      std::pair{Kind::advance_clock, 6U},
+                                      std::pair{Kind::checkout, 5U},
+                                      std::pair{Kind::checkin, 5U},
+                                      std::pair{Kind::checkin_unknown, 1U},
+                                      std::pair{Kind::prewarm, 4U},
+                                      std::pair{Kind::set_budget, 4U},
+                                      std::pair{Kind::trim, 2U},
+                                      std::pair{Kind::drain, 2U},
+                                      std::pair{Kind::stats, 3U},
+                                      std::pair{Kind::invalidate, 1U},
+                                      std::pair{Kind::clear, 1U}};
   const auto take = [&code](std::uint32_t radix) {
     const std::uint32_t digit = code % radix;
     code /= radix;
@@ -394,6 +422,7 @@ class Model {
 class Trial {
  public:
   Trial() {
+    model_.limits.idle = first_max_idle;
     for (int key = 0; key < keys; ++key) {
       control_->set_bytes(key, Model::bytes_of(key));
       control_->set_build_cost(key, Model::cost_of(key));
@@ -418,6 +447,7 @@ class Trial {
   }
 
  private:
+  static constexpr std::size_t first_max_idle = 12;
   using Handle = std::size_t;
   struct Held {
     Lease<ModelFactory> lease;
@@ -457,9 +487,13 @@ class Trial {
   void apply(const Operation& operation) {
     const std::size_t amount = static_cast<std::size_t>(operation.amount);
     switch (operation.kind) {
-      case Kind::acquire: request(operation, [this](const CountedKey& key) { return cache_.acquire(key); }, true); break;
+      case Kind::acquire:
+        request(
+            operation, [this](const CountedKey& key) { return cache_.acquire(key); }, true);
+        break;
       case Kind::try_acquire:
-        request(operation, [this](const CountedKey& key) { return cache_.try_acquire(key); }, false);
+        request(
+            operation, [this](const CountedKey& key) { return cache_.try_acquire(key); }, false);
         break;
       case Kind::checkout: check_out(operation); break;
       case Kind::checkin:
@@ -609,7 +643,8 @@ class Trial {
     require(model_.most_idle_of_a_key() <= model_.limits.per_key, "max_idle_per_key is exceeded");
     require(model_.bytes(State::idle) <= model_.limits.bytes, "max_idle_bytes is exceeded");
     // One copy of each key that has live handles, and none else: no empty bookkeeping is left behind.
-    require_equal(static_cast<std::size_t>(CountedKey::instances.load()), model_.keys_in({State::idle, State::leased}).size(), "keys kept");
+    require_equal(static_cast<std::size_t>(CountedKey::instances.load()),
+                  model_.keys_in({State::idle, State::leased}).size(), "keys kept");
     if (const auto wrong = control_->violations(); !wrong.empty()) throw std::logic_error(wrong.front());
   }
 
@@ -647,7 +682,7 @@ class Trial {
   doubles::FakeClock model_clock_;
   std::shared_ptr<doubles::RemoteControl> control_ = std::make_shared<doubles::RemoteControl>(&clock_);
   HandleCache<ModelFactory> cache_{
-      {.max_idle = 12}, {.policy = Policy::lru, .clock = &clock_}, ModelFactory(control_)};
+      {.max_idle = first_max_idle}, {.policy = Policy::lru, .clock = &clock_}, ModelFactory(control_)};
   Model model_{model_clock_};
   std::vector<Held> leases_;
   std::vector<std::pair<doubles::RemoteHandle, Handle>> checked_out_;

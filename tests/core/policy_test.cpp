@@ -92,7 +92,8 @@ TEST(PolicyTest, GdsLetsADearHandleGoOnceCheapOnesWereEvictedForLongEnough) {
 
 TEST(PolicyTest, GdsDividesByTheSizeOnlyUnderAByteBudget) {
   for (const bool by_bytes : {false, true}) {
-    ExclusiveWorld world({.max_idle = 1, .max_idle_bytes = by_bytes ? 1000U : Budget::unlimited}, {.policy = Policy::gds});
+    ExclusiveWorld world({.max_idle = 1, .max_idle_bytes = by_bytes ? 1000U : Budget::unlimited},
+                         {.policy = Policy::gds});
     world.control->set_build_cost(1, 100ns);
     world.control->set_bytes(1, 100);
     world.control->set_build_cost(2, 50ns);

@@ -126,15 +126,16 @@ TEST(StatsTest, BytesFollowWhatTheFactorySaysAtReturn) {
 }
 
 TEST(StatsTest, EachCauseOfEvictionIsCountedAsItself) {
-  ExclusiveWorld world({.max_idle = 3, .max_idle_per_key = 1, .max_idle_bytes = 100, .max_idle_age = 10ns}, by_recency());
+  ExclusiveWorld world({.max_idle = 3, .max_idle_per_key = 1, .max_idle_bytes = 100, .max_idle_age = 10ns},
+                       by_recency());
   {
     const auto a = world->acquire(1);
     const auto b = world->acquire(1);
-  }  // per key
+  }                                                             // per key
   for (int key = 2; key < 5; ++key) (void)world->acquire(key);  // budget
   world.control->set_bytes(5, 101);
-  (void)world->acquire(5);    // bytes
-  (void)world->trim(1);       // pressure: no handle left tells any bytes, so all three go
+  (void)world->acquire(5);  // bytes
+  (void)world->trim(1);     // pressure: no handle left tells any bytes, so all three go
   (void)world->acquire(6);
   world.clock.advance(11ns);  // age
   (void)world->stats();

@@ -105,7 +105,10 @@ TEST_F(StreamTest, TheSameStreamNeedsNoWait) {
 }
 
 TEST_F(StreamTest, TheHandleIsPreparedForTheStreamOfTheLease) {
-  { const auto lease = cache.acquire({context, 8}, s1); EXPECT_EQ((*lease)->prepared_for, s1); }
+  {
+    const auto lease = cache.acquire({context, 8}, s1);
+    EXPECT_EQ((*lease)->prepared_for, s1);
+  }
   const auto lease = cache.acquire({context, 8}, s2);
   EXPECT_EQ((*lease)->prepared_for, s2);
 }

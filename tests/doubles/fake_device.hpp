@@ -208,7 +208,8 @@ class FakeDevice {
     return stack.empty() ? DeviceContext{} : stack.back();
   }
   void require_current(DeviceContext context, const std::string& what) {
-    if (contexts_.count(context.id) == 0) violate(what + " in context " + std::to_string(context.id) + " after its loss");
+    if (contexts_.count(context.id) == 0)
+      violate(what + " in context " + std::to_string(context.id) + " after its loss");
     if (!(current_locked() == context)) {
       violate(what + " for context " + std::to_string(context.id) + " with context " +
               std::to_string(current_locked().id) + " current");

@@ -182,7 +182,8 @@ class RemoteControl {
 
   void violate(const RemoteObject& object, const std::string& what) {
     const std::lock_guard lock(mutex_);
-    violations_.push_back("handle " + std::to_string(object.number) + " of key " + std::to_string(object.key) + " " + what);
+    violations_.push_back("handle " + std::to_string(object.number) + " of key " + std::to_string(object.key) + " " +
+                          what);
   }
 
  private:
@@ -191,7 +192,8 @@ class RemoteControl {
   void enter(Call call, int key, RemoteHandle handle) {
     static constexpr std::array names{"create", "destroy", "prepare", "reset", "bytes"};
     const std::size_t kind = index(call);
-    if (handle != nullptr && handle->destroys.load() > 0) violate(*handle, std::string(names[kind]) + " after its destroy");
+    if (handle != nullptr && handle->destroys.load() > 0)
+      violate(*handle, std::string(names[kind]) + " after its destroy");
     std::function<void(int)> hook;
     std::exception_ptr failure;
     {
@@ -200,7 +202,8 @@ class RemoteControl {
       if (!alive()) violations_.push_back(std::string(names[kind]) + " called in a library that has gone");
       hook = hooks_[kind];
       failure = always_[kind];
-      if (const auto scripted = failures_[kind].find(nth); scripted != failures_[kind].end()) failure = scripted->second;
+      if (const auto scripted = failures_[kind].find(nth); scripted != failures_[kind].end())
+        failure = scripted->second;
     }
     if (hook) hook(key);
     gates_[kind].pass();

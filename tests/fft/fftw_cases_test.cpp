@@ -19,15 +19,8 @@
 #include <thread>
 #include <vector>
 
+#include "fft/sanitized.hpp"
 #include "fft/shifted_array.hpp"
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define LARDER_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define LARDER_SANITIZED 1
-#endif
-#endif
 
 namespace larder::fft {
 namespace {
@@ -61,9 +54,7 @@ std::int64_t resident_bytes() {
 }
 
 TEST(FftwCases, C05_ResidentMemoryIsFlatAfterWarmUp) {
-#ifdef LARDER_SANITIZED
-  GTEST_SKIP() << "the sanitizer keeps freed memory for itself";
-#endif
+  if (tests::sanitized) GTEST_SKIP() << "the sanitizer keeps freed memory for itself";
   // Unbounded, 1500 plans of these lengths hold more than 16 bytes x 10000 x 1500 = 240 MB.
   const bool long_run = std::getenv("LARDER_LONG_TESTS") != nullptr;
   const std::int64_t last = long_run ? 19999 : 11999;

@@ -34,6 +34,7 @@ struct Command {
 [[nodiscard]] Command add_churn(CLI::App& app);
 [[nodiscard]] Command add_hotcold(CLI::App& app);
 [[nodiscard]] Command add_replay(CLI::App& app);
+[[nodiscard]] Command add_compare(CLI::App& app);
 [[nodiscard]] Command add_doctor(CLI::App& app);
 
 /// Adds an option that takes a whole number of at least `least`; `value` holds the default.

@@ -35,10 +35,8 @@ ExitCode run(int argc, const char* const* argv) {
   app.footer("Example:\n  larder churn --count 6000 --max-idle 64\n\nlarder COMMAND --help describes a command.");
   app.require_subcommand(0, 1);
   const std::vector<larder::cli::Command> commands = {
-      larder::cli::add_churn(app),
-      larder::cli::add_hotcold(app),
-      larder::cli::add_replay(app),
-      larder::cli::add_doctor(app),
+      larder::cli::add_churn(app),   larder::cli::add_hotcold(app), larder::cli::add_replay(app),
+      larder::cli::add_compare(app), larder::cli::add_doctor(app),
   };
 
   try {

@@ -107,8 +107,7 @@ class CacheCore {
   // The path with the mutex. acquire_slow returns nullptr for OnMiss::give_up when there is no handle.
   Slot* acquire_slow(Request request, OnMiss on_miss, Deadline deadline) LARDER_EXCLUDES(mutex_);
   void prewarm_slow(Request request, std::size_t count) LARDER_EXCLUDES(mutex_);
-  /// @return the word under which the handle can be claimed without the mutex, 0 when it cannot
-  Word return_slow(Slot& slot, std::size_t bytes, Return how) noexcept LARDER_EXCLUDES(mutex_);
+  void return_slow(Slot& slot, std::size_t bytes, Return how) noexcept LARDER_EXCLUDES(mutex_);
   void invalidate_if(bool (*gone)(const KeyRecord&, const void* context), const void* context) noexcept
       LARDER_EXCLUDES(mutex_);
 
@@ -175,7 +174,8 @@ class CacheCore {
   void set_bytes(Slot& slot, std::size_t bytes) noexcept LARDER_REQUIRES(mutex_);
   void lock_every_return() noexcept LARDER_REQUIRES(mutex_);
   Word keep(Slot& slot, Retired& retired) noexcept LARDER_REQUIRES(mutex_);
-  void enforce(KeyRecord* record, Retired& retired) noexcept LARDER_REQUIRES(mutex_);
+  void enforce_per_key(KeyRecord& record, Retired& retired) noexcept LARDER_REQUIRES(mutex_);
+  void enforce_totals(Retired& retired) noexcept LARDER_REQUIRES(mutex_);
   void shed(EvictionCause cause, KeyRecord* only, Retired& retired) noexcept LARDER_REQUIRES(mutex_);
   template <class StopAtLeased>
   [[nodiscard]] Slot* cheapest_idle(KeyRecord* only, StopAtLeased&& stop_at_leased) noexcept LARDER_REQUIRES(mutex_);

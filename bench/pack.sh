@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# Packs the built benchmarks with every library they load, to run on a machine that has none of them:
+#
+#   bench/pack.sh [BIN_DIR] [PACK_DIR]        then, over there:  PACK_DIR/run.sh --bin PACK_DIR --out OUT_DIR
+#
+# The C and C++ run-time libraries travel too, except the dynamic loader, libc and its parts, so the other machine's C
+# library must be at least as new as this one's.
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+bin=${1:-$here/../build/release/bin}
+pack=${2:-$here/../build/bench-pack}
+rm -rf "$pack"
+mkdir -p "$pack/lib"
+cp "$here/run.sh" "$bin/larder_bench" "$bin/larder_bench_table" "$pack"
+strip "$pack/larder_bench" "$pack/larder_bench_table"
+ldd "$bin/larder_bench" "$bin/larder_bench_table" | awk '$2 == "=>" { print $3 }' | sort -u |
+  grep -vE '/(libc|libm|libpthread|libdl|librt)\.so' | while read -r library; do
+  cp -L "$library" "$pack/lib"
+done
+if command -v javac >/dev/null && [ -f /usr/share/java/commons-pool2.jar ]; then
+  mkdir "$pack/jvm"
+  cp -L /usr/share/java/commons-pool2.jar "$pack/jvm"
+  javac -cp /usr/share/java/commons-pool2.jar -d "$pack/jvm" "$here/jvm/PoolBench.java"
+fi
+du -sh "$pack"
