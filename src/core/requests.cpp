@@ -147,9 +147,10 @@ void CacheCore::wait_for_return(MutexLock& lock, Request request, Deadline deadl
   // A return that takes no mutex would wake nobody.
   lock_every_return();
   bool in_time = true;
-  if (deadline == Deadline::max()) {
+  // What the budget still holds came back before its return was locked, and woke nobody: look again instead.
+  if (in_budget_ == 0 && deadline == Deadline::max()) {
     changed_->wait(lock.native());
-  } else {
+  } else if (in_budget_ == 0) {
     in_time = changed_->wait_until(lock.native(), deadline) == std::cv_status::no_timeout;
   }
   --waiting_;
@@ -359,6 +360,8 @@ void CacheCore::return_slow(Slot& slot, std::size_t bytes, Return how) noexcept 
         }
       }
     }
+    // A shared handle that grew while other leases of it remain may have outgrown the budget.
+    enforce_totals(retired);
     // LIFO: the thread's next request for the key is to find this handle, not one that it returned before.
     if (kept != 0) remembered(id_, hash) = {id_, hash, &slot, kept};
     if (waiting_for_return_ > 0) changed_->notify_all();
