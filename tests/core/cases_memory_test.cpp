@@ -188,6 +188,18 @@ TEST(HandleCacheCases, C11_TheLedgerFollowsHandlesThatGrow) {
   EXPECT_EQ(world->stats().idle_bytes, 30U) << "larger than the whole budget: not kept, and nothing else goes";
 }
 
+TEST(HandleCacheCases, C11_ASharedHandleThatGrowsBetweenTwoReturnsIsNotKeptOverTheBudget) {
+  SharedWorld world({.max_idle_bytes = 150});
+  world.control->set_bytes_of_all(100);
+  auto first = world->acquire(1);
+  auto second = world->acquire(1);
+  (*first)->extra_bytes = 300;
+  first.release();
+  second.release();
+  EXPECT_EQ(world->stats().idle_bytes, 0U);
+  EXPECT_EQ(world.control->survivors(), std::vector<std::uint64_t>{});
+}
+
 TEST(HandleCacheCases, C34_AfterADeviceResetHandlesAreForgottenNotDestroyed) {
   // In full with contexts in context_test.cpp; here by a library that has gone as a whole.
   ExclusiveWorld world;
