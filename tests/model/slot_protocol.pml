@@ -48,13 +48,13 @@
 
 // --- The word: generation, R (retiring), U (unlocked), leases --------------------------------------------------------
 
-#define LEASES(w) ((w) & 3)
-#define UNLOCKED_BIT 4
-#define RETIRING_BIT 8
+#define LEASES(w) ((w) & 7)
+#define UNLOCKED_BIT 8
+#define RETIRING_BIT 16
 #define UNLOCKED(w) (((w) & UNLOCKED_BIT) != 0)
 #define RETIRING(w) (((w) & RETIRING_BIT) != 0)
-#define GENERATION(w) ((w) & 240)
-#define GENERATION_ONE 16
+#define GENERATION(w) ((w) & 224)
+#define GENERATION_ONE 32
 #define IDLE(w) (!RETIRING(w) && LEASES(w) == 0)
 
 #define VACANT 0
@@ -73,7 +73,7 @@
 #elif defined(SHARED)
 #define CLAIMABLE(w, seen) (SAME_GENERATION(w, seen) && UNLOCKED(w))
 #else
-#define CLAIMABLE(w, seen) (SAME_GENERATION(w, seen) && ((w) & 15) == ((seen) & 15))
+#define CLAIMABLE(w, seen) (SAME_GENERATION(w, seen) && ((w) & 31) == ((seen) & 31))
 #endif
 
 byte word[SLOTS];
@@ -445,6 +445,17 @@ inline settle() {
   od;
 }
 
+// Of a shared handle's word only the generation matters.
+inline remember(s) {
+  remembered = s + 1;
+  remembered_serial = serial[s];
+#ifdef SHARED
+  remembered_word = GENERATION(word[s]);
+#else
+  remembered_word = word[s];
+#endif
+}
+
 // --- A thread --------------------------------------------------------------------------------------------------------
 
 // What to do when a subroutine of the automaton below ends.
@@ -503,7 +514,15 @@ choose:
 #endif
 #ifdef DEFERRING
   :: atomic { lease == 0 && !closing -> calls++; operation = DO_DRAIN; goto drain; }
-  :: atomic { lease != 0 && !closing -> calls++; s = lease - 1; lease = 0; end_use(s); goto push_deferred; }
+  :: atomic {
+       // However long a list is, it is taken one link at a time: two returns of one slot are enough.
+       lease != 0 && !closing && deferred[lease - 1] < 2 ->
+       calls++;
+       s = lease - 1;
+       lease = 0;
+       end_use(s);
+       goto push_deferred;
+     }
 #endif
 #ifdef RESIZING
   :: atomic { lease == 0 && !closing -> calls++; operation = DO_RESIZE; goto drain; }
@@ -773,9 +792,7 @@ look_again:
 acquired:
   atomic {
 #ifdef SHARED
-    remembered = s + 1;
-    remembered_word = GENERATION(word[s]);
-    remembered_serial = serial[s];
+    remember(s);
 #endif
     lease = s + 1;
     calls--;
@@ -805,18 +822,11 @@ release:
 #else
     :: LEASES(word[s]) > 1 || UNLOCKED(word[s]) ->
 #endif
+       word[s]--;
        if
-       :: then != THEN_ACQUIRE_SLOW ->
-          remembered = s + 1;
-          remembered_serial = serial[s];
-#ifdef SHARED
-          remembered_word = GENERATION(word[s]);
-#else
-          remembered_word = word[s] - 1;
-#endif
+       :: then != THEN_ACQUIRE_SLOW -> remember(s);
        :: else
        fi;
-       word[s]--;
        ACQUIRE(know_word[s]);
        RELEASE(know_word[s]);
        goto returned;
@@ -916,6 +926,10 @@ return_slow:
        word[s] = GENERATION(seen) | (MAY_UNLOCK -> UNLOCKED_BIT : 0);
        STORE_RELEASE(know_word[s]);
        seen = 0;
+       if
+       :: MAY_UNLOCK -> remember(s);
+       :: else
+       fi;
      }
      enforce();
   fi;
