@@ -46,7 +46,9 @@ class HandleCache {
   /// @param budget   limits on idle handles; see Budget for what an unset field means
   /// @param options  policy, listener, clock and the opt-in limit on live handles
   /// @param factory  moved into the cache; lives as long as the last lease
-  explicit HandleCache(Budget budget = {}, Options options = {}, Factory factory = Factory{})
+  explicit HandleCache(Budget budget = {}, Options options = {}) requires std::default_initializable<Factory>
+      : HandleCache(budget, options, Factory{}) {}
+  HandleCache(Budget budget, Options options, Factory factory)
       : core_(detail::FactoryCore<Factory>::make(budget, options, std::move(factory))) {}
 
   /// Destroys the idle handles; leased ones are destroyed as they come back, which may be after this.

@@ -196,6 +196,8 @@ bool CacheCore::evict(Slot& slot, EvictionCause cause, Retired& retired) noexcep
 }
 
 void CacheCore::condemn(Slot& slot, EvictionCause cause, bool forget, Retired& retired) noexcept {
+  // Its owner reads why it goes without the mutex.
+  if (slot.stage == Slot::Stage::leaving) return;
   if (!slot.condemned) slot.cause = cause;
   slot.condemned = true;
   if (forget) {

@@ -359,10 +359,10 @@ void CacheCore::return_slow(Slot& slot, std::size_t bytes, Return how) noexcept 
         }
       }
     }
+    // LIFO: the thread's next request for the key is to find this handle, not one that it returned before.
+    if (kept != 0) remembered(id_, hash) = {id_, hash, &slot, kept};
     if (waiting_for_return_ > 0) changed_->notify_all();
   }
-  // LIFO: the thread's next request for the key is to find this handle, not one that it returned before.
-  if (kept != 0) remembered(id_, hash) = {id_, hash, &slot, kept};
   settle(retired);
 }
 

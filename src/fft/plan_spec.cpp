@@ -33,12 +33,12 @@ std::int64_t plus(std::int64_t a, std::int64_t b) {
   return sum;
 }
 
-void require_positive(std::int64_t value, const std::string& field) {
-  if (value < 1) reject(field + " is " + std::to_string(value) + ", must be at least 1");
-}
+std::string indexed(const std::string& field, std::size_t index) { return field + "[" + std::to_string(index) + "]"; }
 
-std::string indexed(std::string_view field, std::size_t index) {
-  return std::string(field) + "[" + std::to_string(index) + "]";
+/// @param field  a function that names the field, called for the message only: specs are often made anew per request
+template <class Field>
+void require_positive(std::int64_t value, const Field& field) {
+  if (value < 1) reject(field() + " is " + std::to_string(value) + ", must be at least 1");
 }
 
 struct Side {
@@ -66,30 +66,30 @@ std::int64_t extent_of(const Numbers& lengths, const Numbers& strides, std::int6
 /// @param packed   of the array it lies in when the layout says nothing
 Side strides_of(const Layout& layout, const Numbers& lengths, const Numbers& packed, std::int64_t batch,
                 std::string_view name) {
-  const std::string side(name);
+  const auto side = [name](const char* field) { return std::string(name) + field; };
   const std::size_t rank = lengths.size();
-  if (layout.distance < 0) reject(side + ".distance is " + std::to_string(layout.distance) + ", must not be negative");
+  if (layout.distance < 0) reject(side(".distance is ") + std::to_string(layout.distance) + ", must not be negative");
   if (!layout.strides.empty()) {
     if (!layout.embed.empty() || layout.stride != 1)
-      reject(side + " has strides and also embed or stride: give one form");
+      reject(side(" has strides and also embed or stride: give one form"));
     if (layout.strides.size() != rank) {
-      reject(side + ".strides has " + std::to_string(layout.strides.size()) + " entries for " + std::to_string(rank) +
+      reject(side(".strides has ") + std::to_string(layout.strides.size()) + " entries for " + std::to_string(rank) +
              " dimensions");
     }
-    for (std::size_t i = 0; i < rank; ++i) require_positive(layout.strides[i], indexed(side + ".strides", i));
-    if (batch > 1) require_positive(layout.distance, side + ".distance, with strides and a batch,");
+    for (std::size_t i = 0; i < rank; ++i)
+      require_positive(layout.strides[i], [&] { return indexed(side(".strides"), i); });
+    if (batch > 1) require_positive(layout.distance, [&] { return side(".distance, with strides and a batch,"); });
     return {layout.strides, batch > 1 ? layout.distance : 0};
   }
-  require_positive(layout.stride, side + ".stride");
+  require_positive(layout.stride, [&] { return side(".stride"); });
   Numbers array = layout.embed.empty() ? packed : layout.embed;
   if (array.size() != rank) {
-    reject(side + ".embed has " + std::to_string(array.size()) + " entries for " + std::to_string(rank) +
-           " dimensions");
+    reject(side(".embed has ") + std::to_string(array.size()) + " entries for " + std::to_string(rank) + " dimensions");
   }
   const bool from_array = batch > 1 && layout.distance == 0;
   for (std::size_t i = from_array ? 0 : 1; i < rank; ++i) {
     if (array[i] < lengths[i]) {
-      reject(indexed(side + ".embed", i) + " is " + std::to_string(array[i]) + ", smaller than the " +
+      reject(indexed(side(".embed"), i) + " is " + std::to_string(array[i]) + ", smaller than the " +
              std::to_string(lengths[i]) + " elements of that dimension");
     }
   }
@@ -157,8 +157,9 @@ PlanSpec::PlanSpec(const PlanParameters& parameters)
       context_(parameters.context),
       real_kinds_(parameters.real_kinds) {
   if (rank_ == 0) reject("lengths is empty: a transform has at least one dimension");
-  for (std::size_t i = 0; i < rank_; ++i) require_positive(parameters.lengths[i], indexed("lengths", i));
-  require_positive(batch_, "batch");
+  for (std::size_t i = 0; i < rank_; ++i)
+    require_positive(parameters.lengths[i], [i] { return indexed("lengths", i); });
+  require_positive(batch_, [] { return std::string("batch"); });
   if (!std::isfinite(scale_) || scale_ == 0)
     reject("scale is " + std::to_string(scale_) + ", must be finite and not 0");
   if (kind_ == Kind::r2r ? real_kinds_.size() != rank_ : !real_kinds_.empty()) {

@@ -61,11 +61,11 @@ TEST(FakeDeviceTest, NoticesAUseByTwoStreamsWithoutOrder) {
   doubles::DevicePlan* const plan = device.create_plan(context, 8);
   plan->prepared_for = s1;
   device.launch(*plan, s1);
-  const doubles::StreamClock after = device.record(s1);
+  const doubles::StreamClock after = *device.record(s1);
   plan->prepared_for = s2;
   device.launch(*plan, s2);
   EXPECT_THAT(device.violations(), testing::ElementsAre(HasSubstr("two streams")));
-  device.wait(s1, device.record(s2));
+  device.wait(s1, *device.record(s2));
   plan->prepared_for = s1;
   device.launch(*plan, s1);
   EXPECT_EQ(device.violations().size(), 1U);

@@ -124,9 +124,10 @@ class FakeDevice {
     plan.last_stream = stream.number;
     plan.last_launch = ++clock[stream.number];
   }
-  [[nodiscard]] StreamClock record(DeviceStream stream) {
+  /// The stream's clock now. The device keeps it, so that an event that is abandoned leaves nothing behind.
+  [[nodiscard]] const StreamClock* record(DeviceStream stream) {
     const std::lock_guard lock(mutex_);
-    return clocks_[stream.number];
+    return &recorded_.emplace_back(clocks_[stream.number]);
   }
   void wait(DeviceStream stream, const StreamClock& before) {
     const std::lock_guard lock(mutex_);
@@ -233,8 +234,9 @@ class FakeDevice {
   std::uint64_t last_context_ = 0;
   std::map<std::thread::id, std::vector<DeviceContext>> stacks_;
   int last_stream_ = 0;
-  std::map<int, StreamClock> clocks_;  // of each stream: what its next launch comes after
-  StreamClock done_;                   // known to the host to be done
+  std::map<int, StreamClock> clocks_;
+  std::deque<StreamClock> recorded_;  // of each stream: what its next launch comes after
+  StreamClock done_;                  // known to the host to be done
   std::map<int, bool> capturing_;
   std::deque<DevicePlan> plans_;
   std::uint64_t destroyed_ = 0;
@@ -277,13 +279,13 @@ class DeviceEvent {
     context_ = device.current();
     clock_ = device.record(stream);
   }
-  [[nodiscard]] const StreamClock& clock() const noexcept { return clock_; }
+  [[nodiscard]] const StreamClock& clock() const noexcept { return *clock_; }
   [[nodiscard]] DeviceContext context() const noexcept { return context_; }
 
  private:
   FakeDevice* device_ = nullptr;
   DeviceContext context_;
-  StreamClock clock_;
+  const StreamClock* clock_ = nullptr;
 };
 
 struct DevicePlanKey {

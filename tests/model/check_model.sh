@@ -1,107 +1,70 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
-# Searches slot_protocol.pml exhaustively: the protocol must hold in every configuration, and each broken variant of it
-# must be found out, by the check named for it. Ends with 77 (skipped) where spin or a C compiler is missing.
-# usage: check_model.sh    environment: CC, the C compiler
+# Searches the model of the slot protocol exhaustively: no error as it is, and an error for every rule that is broken on
+# purpose. Prints the number of states of each search.
+# usage: check_model.sh MODEL
 set -euo pipefail
+model=$(realpath "$1")
 
-model=$(cd "$(dirname "$0")" && pwd)/slot_protocol.pml
-compiler=${CC:-cc}
-for tool in spin "$compiler"; do
-  command -v "$tool" >/dev/null && continue
-  echo "skipped: the model is searched by spin, compiled as C, and $tool is not installed"
-  exit 77
+for tool in spin gcc; do
+  command -v "$tool" >/dev/null || { echo "skipped: no $tool (apt-get install spin gcc)"; exit 77; }
 done
-
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-failures=0
+cd "$work"
+failed=0
 
-# search OPTIMISATION DEFINE...: leaves the verdict in $work/verdict. The definitions are the model's parameters.
+# search DEFINE...: prints the number of errors found, or nothing when the search did not end
 search() {
-  local optimisation=$1
-  shift
-  (
-    cd "$work"
-    spin -a "${@/#/-D}" "$model" >spin.log || { cat spin.log; exit 1; }
-    "$compiler" "$optimisation" -w -DSAFETY -DCOLLAPSE -DMEMLIM=4096 -o pan pan.c
-    ./pan -m1000000 -w22 >verdict
-  )
-}
-
-report() {
-  printf '%-6s %s\n' "$1" "$2"
-  [ "$1" = ok ] || { failures=$((failures + 1)); cat "$work/verdict"; }
+  rm -f pan*
+  spin -a "$@" "$model" >spin.log 2>&1 || { cat spin.log >&2; return 0; }
+  gcc -O2 -w -DSAFETY -o pan pan.c
+  timeout 300 ./pan -m400000 -w24 >pan.log 2>&1 || true
+  states=$(grep -oE '[0-9]+ states, stored' pan.log | grep -oE '^[0-9]+' || true)
+  # A search that ran out of depth or memory proves nothing.
+  if grep -qE 'max search depth too small|out of memory' pan.log; then return 0; fi
+  grep -oE 'errors: [0-9]+' pan.log | grep -oE '[0-9]+' || true
 }
 
 holds() {
-  search -O2 "$@"
-  local states
-  states=$(awk '/states, stored/ { print $1 }' "$work/verdict")
-  if grep -q 'errors: 0' "$work/verdict" && ! grep -Eq 'not completed|too small' "$work/verdict"; then
-    report ok "holds in all $states states: ${*}"
-  else
-    report FAILED "${*}"
-  fi
+  local errors
+  search "$@" >errors
+  errors=$(cat errors)
+  echo "holds   $* (${states:-no} states)"
+  [ "$errors" = 0 ] || { echo "FAILED: errors '${errors:-search did not end}'"; tail -n 20 pan.log; failed=1; }
 }
 
-# found_out CHECK DEFINE...: the search must end with that check's error.
-found_out() {
-  local check=$1
-  shift
-  search -O1 "$@"
-  if grep 'errors: 1' "$work/verdict" >/dev/null && grep -Fq "$check" "$work/verdict"; then
-    report ok "found out: ${*}"
-  else
-    report FAILED "expected '$check': ${*}"
-  fi
+is_caught() {
+  local errors
+  search "$@" >errors
+  errors=$(cat errors)
+  echo "caught  $*"
+  [ "${errors:-0}" -gt 0 ] || { echo "FAILED: the broken rule was not noticed"; failed=1; }
 }
 
-holds BUILDS=3
-holds BUILDS=2 ORDERING
-holds BUILDS=2 DEFERRING
-holds BUILDS=2 KEYS=2 TRIMMING
-holds BUILDS=2 RESIZING
-holds BUILDS=2 GROWING MAX_IDLE=2
-holds BUILDS=3 KEYS=2 MAX_LIVE=1
-holds BUILDS=2 THREADS=3 SLOTS=1
-holds SHARED BUILDS=3 FAILING
-holds SHARED BUILDS=2 ORDERING DEFERRING
-holds SHARED BUILDS=2 RESIZING
-holds SHARED BUILDS=2 KEYS=2 GROWING MAX_IDLE=2
-holds SHARED BUILDS=2 GROWING
-holds SHARED BUILDS=2 KEYS=2 MAX_LIVE=1
-holds SHARED BUILDS=2 THREADS=3 SLOTS=1
+holds
+holds -DSHARED
+holds -DDEFERRING -DBUILDS=2
+holds -DSHARED -DDEFERRING -DBUILDS=2
+holds -DRESIZING -DBUILDS=2
+holds -DKEYS=2 -DBUILDS=2
+holds -DGROWING -DBUILDS=2
+holds -DMAX_LIVE=1
+holds -DORDERING -DBUILDS=2
+holds -DORDERING -DSHARED -DBUILDS=2
 
-claimed_later='serial[s]==remembered_serial'
-used_twice='users[s]==0'
-destroyed_in_use='exists[i]&&(users[i]==0)'
-over_budget='in_budget_bytes)&&(total<=limit)'
-ledger_wrong='in_budget[j]=='
-unordered='know_thread'
-cleared_kept='condemned[j]'
-waits_for_ever='invalid end state'
-core_gone='!(deleted)'
-
-found_out "$claimed_later" BREAK_CLAIM_IGNORES_GENERATION
-found_out "$claimed_later" BREAK_VACATE_KEEPS_GENERATION
-found_out "$used_twice" BREAK_CLAIM_IGNORES_UNLOCKED
-found_out "$ledger_wrong" SHARED BREAK_CLAIM_IGNORES_UNLOCKED
-found_out "$destroyed_in_use" BREAK_EVICT_WITHOUT_IDLE_CHECK
-found_out "$ledger_wrong" BREAK_TAKE_PLACE_OF_IDLE
-found_out "$destroyed_in_use" BREAK_RETURN_IGNORES_UNLOCKED
-found_out "$ledger_wrong" BREAK_RETIRE_LEAVES_UNLOCKED
-found_out "$destroyed_in_use" SHARED BREAK_RETURN_COUNTS_LEASES_ONCE
-found_out "$cleared_kept" BREAK_PUBLISH_IGNORES_CLEAR
-found_out "$over_budget" SHARED GROWING BREAK_GROWTH_NOT_ENFORCED
-found_out "$destroyed_in_use" DEFERRING BREAK_DRAIN_LINK_AFTER_COUNT
-found_out "$waits_for_ever" MAX_LIVE=1 BREAK_WAIT_WITHOUT_LOOKING_AGAIN
-found_out "$core_gone" BREAK_CORE_READ_AFTER_RETURN
-found_out "$unordered" SHARED ORDERING BREAK_KEEP_RELAXED
-found_out "$unordered" SHARED ORDERING BREAK_DROP_LAST_RELAXED
-
-if [ "$failures" -gt 0 ]; then
-  echo "$failures searches did not end as they must"
-  exit 1
-fi
+is_caught -DBREAK_CLAIM_IGNORES_GENERATION
+is_caught -DBREAK_CLAIM_IGNORES_UNLOCKED
+is_caught -DBREAK_CLAIM_IGNORES_UNLOCKED -DSHARED
+is_caught -DBREAK_EVICT_WITHOUT_IDLE_CHECK -DKEYS=2 -DBUILDS=2
+is_caught -DBREAK_RETIRE_LEAVES_UNLOCKED -DKEYS=2 -DBUILDS=2
+is_caught -DBREAK_TAKE_PLACE_OF_IDLE -DKEYS=2 -DBUILDS=2
+is_caught -DBREAK_VACATE_KEEPS_GENERATION -DKEYS=2 -DBUILDS=2
+is_caught -DBREAK_PUBLISH_IGNORES_CLEAR -DKEYS=2 -DBUILDS=2
+is_caught -DBREAK_RETURN_IGNORES_UNLOCKED -DKEYS=2 -DBUILDS=2
+is_caught -DBREAK_WAIT_WITHOUT_LOOKING_AGAIN -DMAX_LIVE=1
+is_caught -DBREAK_DROP_LAST_RELAXED -DORDERING -DSHARED -DBUILDS=2
+is_caught -DBREAK_CORE_READ_AFTER_RETURN -DBUILDS=2
+is_caught -DBREAK_DRAIN_LINK_AFTER_COUNT -DSHARED -DDEFERRING -DBUILDS=2
+exit "$failed"

@@ -182,10 +182,12 @@ class FactoryCore final : public CacheCore {
       }
     }
     stamp(slot);
+    // Once the handle is back, the cache may be destroyed: what is needed of it afterwards is read before.
+    const std::uint64_t cache = id();
     const std::uint64_t hash = slot.hash;
     Word after = 0;
     if (bytes == slot.bytes.load(std::memory_order_relaxed) && slot.try_return(after)) {
-      remembered(id(), hash) = {id(), hash, &slot, after};
+      remembered(cache, hash) = {cache, hash, &slot, after};
       return;
     }
     return_slow(slot, bytes, Return::keep);
