@@ -22,8 +22,10 @@
 // Parameters:  SHARED  THREADS  SLOTS  KEYS  BUILDS  MAX_IDLE  MAX_LIVE
 //              GROWING    handles may take more bytes at a return; MAX_IDLE is then in bytes
 //              RESIZING   the budget may shrink to nothing and grow back
+//              TRIMMING   trim() may evict everything idle
 //              DEFERRING  returns may be deferred
 //              FAILING    builds may fail
+//              ORDERING   memory order is followed, at several times the states
 // Mutations (BREAK_...) break one rule each, to show that the search would notice.
 
 #ifndef THREADS
@@ -797,7 +799,6 @@ acquired:
     lease = s + 1;
     calls--;
     wanted = 0;
-   
     goto choose;
   }
 
@@ -885,12 +886,16 @@ return_slow:
     fi;
   }
 #endif
+#ifndef BREAK_LAST_RETURN_RELAXED
+  // What other threads did with a shared handle before their returns comes before what becomes of it now.
+  ACQUIRE(know_word[s]);
+#endif
   if
   :: RETIRING(word[s]) ->
      // drop_last(): retiring -> owned
      atomic {
        seen = word[s];
-#ifndef BREAK_DROP_LAST_RELAXED
+#ifndef BREAK_LAST_RETURN_RELAXED
        ACQUIRE(know_word[s]);
 #endif
      }
@@ -915,13 +920,7 @@ return_slow:
   :: !RETIRING(word[s]) ->
 #endif
      // keep(): leased U=0, last lease -> idle
-     atomic {
-       enter_budget(s);
-       seen = word[s];
-#ifndef BREAK_KEEP_RELAXED
-       ACQUIRE(know_word[s]);
-#endif
-     }
+     atomic { enter_budget(s); seen = word[s]; }
      atomic {
        word[s] = GENERATION(seen) | (MAY_UNLOCK -> UNLOCKED_BIT : 0);
        STORE_RELEASE(know_word[s]);
