@@ -122,7 +122,7 @@ void CacheCore::unpin() noexcept {
 }
 
 bool CacheCore::doom_if_finished() noexcept {
-  if (!closed_ || live_ > 0 || building_ > 0 || waiting_ > 0 || pins_ > 0 || doomed_) return false;
+  if (!closed_ || live_ > 0 || pins_ > 0 || doomed_) return false;
   doomed_ = true;
   return true;
 }

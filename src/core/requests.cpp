@@ -15,6 +15,8 @@ namespace larder::detail {
 namespace {
 
 constexpr double newest_cost_weight = 0.3;
+// A deferred return may wake nobody, so whoever waits looks for one this often.
+constexpr std::chrono::milliseconds deferred_poll{5};
 
 }  // namespace
 
@@ -55,12 +57,17 @@ Slot* CacheCore::acquire_slow(Request request, OnMiss on_miss, Deadline deadline
   Slot* slot = nullptr;
   bool missed = false;
   bool builds = false;
-  // What was taken out has to be settled also when a wait or an allocation throws.
-  struct Settle {
+  // What was taken out has to be settled also when a wait, a build or an allocation throws; and a request that may find
+  // the cache closed when it wakes keeps the core for itself until then.
+  struct Leave {
     CacheCore& core;
     Retired& retired;
-    ~Settle() { core.settle(retired); }
-  } settle_at_end{*this, retired};
+    bool pinned = false;
+    ~Leave() {
+      core.settle(retired);
+      if (pinned) core.unpin();
+    }
+  } at_end{*this, retired};
   {
     MutexLock lock(mutex_);
     advance_epoch();
@@ -81,6 +88,7 @@ Slot* CacheCore::acquire_slow(Request request, OnMiss on_miss, Deadline deadline
         ++totals_.misses;
       }
       if (on_miss == OnMiss::give_up) break;
+      if (!std::exchange(at_end.pinned, true)) ++pins_;
       if (record != nullptr && record->flight) {
         slot = join_flight(*record, lock, request, deadline);
         break;
@@ -90,6 +98,11 @@ Slot* CacheCore::acquire_slow(Request request, OnMiss on_miss, Deadline deadline
           Slot* const victim = cheapest_idle();
           if (victim == nullptr) {
             wait_for_return(lock, request, deadline);
+            if (has_deferred()) {
+              lock.unlock();
+              drain_deferred();
+              lock.lock();
+            }
           } else {
             evict(*victim, EvictionCause::budget, retired);
           }
@@ -148,10 +161,10 @@ void CacheCore::wait_for_return(MutexLock& lock, Request request, Deadline deadl
   lock_every_return();
   bool in_time = true;
   // What the budget still holds came back before its return was locked, and woke nobody: look again instead.
-  if (in_budget_ == 0 && deadline == Deadline::max()) {
-    changed_->wait(lock.native());
-  } else if (in_budget_ == 0) {
-    in_time = changed_->wait_until(lock.native(), deadline) == std::cv_status::no_timeout;
+  if (in_budget_ == 0 && !has_deferred()) {
+    const Deadline next_look = std::min(deadline, std::chrono::steady_clock::now() + deferred_poll);
+    const bool woken = changed_->wait_until(lock.native(), next_look) == std::cv_status::no_timeout;
+    in_time = woken || next_look < deadline;
   }
   --waiting_;
   --waiting_for_return_;
@@ -306,8 +319,14 @@ void CacheCore::abort_build(Slot& slot, const std::exception_ptr& error) noexcep
 }
 
 void CacheCore::prewarm_slow(Request request, std::size_t count) {
-  // A policy or a byte budget may evict what was just built: the number of builds is bounded, not only their result.
+  // As in acquire_slow: the cache may be closed while its handles are built here.
+  struct Pin {
+    CacheCore& core;
+    explicit Pin(CacheCore& pinned) noexcept : core(pinned) { (void)core.pin(); }
+    ~Pin() { core.unpin(); }
+  } const pin_until_done(*this);
   drain_deferred();
+  // A policy or a byte budget may evict what was just built: the number of builds is bounded, not only their result.
   for (std::size_t built = 0; built < count; ++built) {
     Slot* slot = nullptr;
     Retired retired;
