@@ -382,7 +382,7 @@ void CacheCore::return_slow(Slot& slot, std::size_t bytes, Return how) noexcept 
     // A shared handle that grew while other leases of it remain may have outgrown the budget.
     enforce_totals(retired);
     // LIFO: the thread's next request for the key is to find this handle, not one that it returned before.
-    if (kept != 0) remembered(id_, hash) = {id_, hash, &slot, kept};
+    if (kept != 0) remember({id_, hash, &slot, kept});
     if (waiting_for_return_ > 0) changed_->notify_all();
   }
   settle(retired);

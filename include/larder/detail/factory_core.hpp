@@ -187,7 +187,7 @@ class FactoryCore final : public CacheCore {
     const std::uint64_t hash = slot.hash;
     Word after = 0;
     if (bytes == slot.bytes.load(std::memory_order_relaxed) && slot.try_return(after)) {
-      remembered(cache, hash) = {cache, hash, &slot, after};
+      remember({cache, hash, &slot, after});
       return;
     }
     return_slow(slot, bytes, Return::keep);
@@ -276,7 +276,7 @@ class FactoryCore final : public CacheCore {
                          " and none can be built while the stream is capturing: call prewarm for this key first");
       }
       if (slot == nullptr) return {};
-      if constexpr (is_shared) remembered(id(), hash) = {id(), hash, slot, slot->word()};
+      if constexpr (is_shared) remember({id(), hash, slot, slot->word()});
     }
     start_use(*slot, stream);
     return Lease<Factory>(*this, *slot);
@@ -291,14 +291,14 @@ class FactoryCore final : public CacheCore {
   }
 
   [[nodiscard]] Slot* claim_remembered(const Key& key, std::uint64_t hash) {
-    const Remembered& seen = remembered(id(), hash);
-    if (seen.cache != id() || seen.hash != hash || has_deferred()) return nullptr;
-    Slot& slot = static_cast<Slot&>(*seen.slot);
+    const Remembered* const seen = find_remembered(id(), hash);
+    if (seen == nullptr || has_deferred()) return nullptr;
+    Slot& slot = static_cast<Slot&>(*seen->slot);
     if constexpr (is_shared) {
-      if (!slot.claim_shared(seen.word)) return nullptr;
+      if (!slot.claim_shared(seen->word)) return nullptr;
       slot.hits.fetch_add(1, std::memory_order_relaxed);
     } else {
-      if (!slot.claim(seen.word)) return nullptr;
+      if (!slot.claim(seen->word)) return nullptr;
       slot.hits.store(slot.hits.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     }
     if (!(slot.key() == key)) [[unlikely]] {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Where this thread last returned a handle of a key: a small direct-mapped table, so that a hit looks nothing up.
+// Where this thread last returned a handle of a key: a small set-associative table, so that a hit looks nothing up.
 //
-// Entries of caches that are gone are harmless: cache ids are never reused, so such an entry is never followed.
+// Invariant: at most one entry per key, the handle returned last, so that what a thread asks for again is what it returned
+// last. Entries of caches that are gone are harmless: cache ids are never reused, so such an entry is never followed.
 #pragma once
 
 #include <array>
@@ -18,19 +19,48 @@ struct Remembered {
   std::uint64_t hash = 0;
   Slot* slot = nullptr;
   Word word = 0;  // the slot's word when it was returned
+
+  [[nodiscard]] bool is_of(std::uint64_t its_cache, std::uint64_t its_hash) const noexcept {
+    return hash == its_hash && cache == its_cache;
+  }
 };
 
 struct ThreadMemory {
-  static constexpr std::size_t size = 64;
-  std::array<Remembered, size> entries;
+  static constexpr unsigned set_bits = 6;
+  // With 4 ways, 8 keys of one thread find no room once in some hundred thousand cases; with 1, in every other.
+  static constexpr std::size_t ways = 4;
+  using Set = std::array<Remembered, ways>;
+
+  std::array<Set, std::size_t{1} << set_bits> sets;
   std::uint64_t tick = 0;  // returns by this thread: orders them without a clock or a shared counter
 };
 
 inline constinit thread_local ThreadMemory thread_memory{};
 
-[[nodiscard]] inline Remembered& remembered(std::uint64_t cache, std::uint64_t hash) noexcept {
+[[nodiscard]] inline ThreadMemory::Set& remembered_set(std::uint64_t cache, std::uint64_t hash) noexcept {
   // Multiplicative hashing spreads keys whose hash is the identity; the cache id keeps two caches' equal keys apart.
-  return thread_memory.entries[((hash + cache) * 0x9e3779b97f4a7c15U) >> 58];
+  return thread_memory.sets[((hash + cache) * 0x9e3779b97f4a7c15U) >> (64 - ThreadMemory::set_bits)];
+}
+
+[[nodiscard]] inline const Remembered* find_remembered(std::uint64_t cache, std::uint64_t hash) noexcept {
+  for (const Remembered& entry : remembered_set(cache, hash)) {
+    if (entry.is_of(cache, hash)) return &entry;
+  }
+  return nullptr;
+}
+
+/// Replaces what is remembered of that key, or else the entry of its set that was made first.
+inline void remember(const Remembered& returned) noexcept {
+  ThreadMemory::Set& set = remembered_set(returned.cache, returned.hash);
+  for (Remembered& entry : set) {
+    if (entry.is_of(returned.cache, returned.hash)) {
+      entry.slot = returned.slot;
+      entry.word = returned.word;
+      return;
+    }
+  }
+  for (std::size_t way = ThreadMemory::ways - 1; way > 0; --way) set[way] = set[way - 1];
+  set[0] = returned;
 }
 
 }  // namespace larder::detail
