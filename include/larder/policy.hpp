@@ -4,7 +4,8 @@
 //
 // A policy is a score over a read-only view of one idle handle. The handle of lowest score is the victim; among equal
 // scores it is the one that was returned first. The cache scans its idle handles for each victim (a build costs 0.1 ms
-// and up, a scan of thousands of handles some microseconds), so a score needs no data structure of its own.
+// and up, a scan of thousands of handles some microseconds), so a score needs no data structure of its own. It is computed
+// anew for each scan, unless the policy says that it holds until the key is used again.
 // Scores see no clock: the same sequence of calls, costs and sizes gives the same victims.
 #pragma once
 
@@ -24,10 +25,14 @@ struct EntryView {
   std::uint64_t uses;  ///< requests for this key that the cache remembers, also from before an eviction
   double frequency;    ///< uses, each halved for every half-life that passed since
   double age;          ///< requests since the key was last used
+  double now;          ///< requests since the cache was made, in half-lives
   double typical_gap;  ///< smoothed number of requests between uses of the key; 0 until it was used twice
   std::size_t spare;   ///< idle handles of the same key that were returned after this one
   double inflation;    ///< highest score evicted from the cache up to the last use of this key (GreedyDual's L)
 };
+
+/// Whether a score changes while its key is not used and its cache stays as large as it is.
+enum class Aging : bool { changes, holds };
 
 /// A named score; a value type that may live in static storage.
 ///
@@ -35,6 +40,7 @@ struct EntryView {
 struct Policy {
   const char* name;
   double (*score)(const EntryView&) noexcept;
+  Aging aging = Aging::changes;
 
   static const Policy
       value;                ///< build cost x expected reuse / size, with history that outlives the handle; the default

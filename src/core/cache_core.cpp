@@ -64,6 +64,7 @@ void CacheCore::set_budget(const Budget& budget) {
     advance_epoch();
     const bool ages_already = limits_.idle_age != Budget::unlimited_age;
     limits_ = limits;
+    forget_scores();
     if (!may_unlock()) lock_every_return();
     if (!ages_already && limits.idle_age != Budget::unlimited_age) {
       oldest_idle_ = clock_.now();

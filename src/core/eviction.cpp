@@ -11,9 +11,12 @@ namespace larder::detail {
 namespace {
 
 constexpr double newest_gap_weight = 0.3;
-// Half-life of a key's frequency: a few passes over everything the cache holds.
-constexpr double half_life_per_handle = 4;
-constexpr double shortest_half_life = 64;
+
+// Of a key's frequency: a few passes over everything the cache holds.
+double half_life(std::size_t handles) noexcept { return std::max(64.0, 4 * static_cast<double>(handles)); }
+
+// How far ahead of the scan the cache lines of slots are asked for: enough to hide the memory's latency.
+constexpr std::size_t prefetched_slots = 8;
 
 }  // namespace
 
@@ -27,9 +30,15 @@ void CacheCore::advance_epoch() noexcept {
   last_thread_ = &thread_memory;
 }
 
-double CacheCore::decay(std::uint64_t age) const noexcept {
-  const double half_life = std::max(shortest_half_life, half_life_per_handle * static_cast<double>(in_budget_));
-  return std::exp2(-static_cast<double>(age) / half_life);
+double CacheCore::decay(std::uint64_t age) const noexcept { return std::exp2(-static_cast<double>(age) / half_life_); }
+
+void CacheCore::adapt_half_life() noexcept {
+  if (in_budget_ < 2 * sized_for_ && 2 * in_budget_ > sized_for_) return;
+  sized_for_ = in_budget_;
+  const double wanted = half_life(sized_for_);
+  if (wanted == half_life_) return;
+  half_life_ = wanted;
+  forget_scores();
 }
 
 void CacheCore::note_uses(KeyUse& use, std::uint64_t count, std::uint64_t time) const noexcept {
@@ -48,9 +57,11 @@ void CacheCore::note_uses(KeyUse& use, std::uint64_t count, std::uint64_t time) 
 void CacheCore::harvest(Slot& slot) noexcept {
   const std::uint64_t hits = slot.hits.load(std::memory_order_relaxed);
   // A claim that is being taken back may show one hit fewer for a moment.
-  if (hits <= slot.seen_hits) return;
-  note_uses(slot.record->use, hits - slot.seen_hits, slot.epoch.load(std::memory_order_relaxed));
-  slot.seen_hits = hits;
+  std::uint64_t& seen = standings_[slot.index].seen_hits;
+  if (hits <= seen) return;
+  note_uses(slot.record->use, hits - seen, slot.epoch.load(std::memory_order_relaxed));
+  forget_scores(*slot.record);
+  seen = hits;
 }
 
 bool CacheCore::may_unlock() const noexcept {
@@ -82,6 +93,7 @@ void CacheCore::set_bytes(Slot& slot, std::size_t bytes) noexcept {
   live_bytes_ += bytes - old;
   if (slot.in_budget) in_budget_bytes_ += bytes - old;
   slot.bytes.store(bytes, std::memory_order_relaxed);
+  standings_[slot.index].score.reset();
   totals_.peak_live_bytes = std::max(totals_.peak_live_bytes, live_bytes_);
 }
 
@@ -137,6 +149,13 @@ template <class StopAtLeased>
 Slot* CacheCore::cheapest_idle(KeyRecord* only, StopAtLeased&& stop_at_leased) noexcept {
   Slot* cheapest = nullptr;
   double lowest = 0;
+  const auto compare = [&](Slot& slot, double its_score) {
+    if (cheapest == nullptr || its_score < lowest ||
+        (its_score == lowest && returned_at(slot) < returned_at(*cheapest))) {
+      cheapest = &slot;
+      lowest = its_score;
+    }
+  };
   // Of one key's idle handles the one returned first is the one least likely to be asked for.
   const auto consider = [&](KeyRecord& record) LARDER_REQUIRES(mutex_) {
     Slot* oldest = nullptr;
@@ -151,19 +170,24 @@ Slot* CacheCore::cheapest_idle(KeyRecord* only, StopAtLeased&& stop_at_leased) n
       ++idle;
       if (oldest == nullptr || returned_at(*slot) < returned_at(*oldest)) oldest = slot;
     }
-    if (oldest == nullptr) return false;
-    const double its_score = score(record, *oldest, idle - 1);
-    if (cheapest == nullptr || its_score < lowest ||
-        (its_score == lowest && returned_at(*oldest) < returned_at(*cheapest))) {
-      cheapest = oldest;
-      lowest = its_score;
-    }
+    if (oldest != nullptr) compare(*oldest, score(record, *oldest, idle - 1));
     return false;
   };
+  adapt_half_life();
   if (only != nullptr) return consider(*only) ? nullptr : cheapest;
-  for (Slot* const slot : slots_) {
-    // Each record once, at the head of its list.
-    if (slot->record != nullptr && slot->record->slots == slot && consider(*slot->record)) return nullptr;
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    if (i + prefetched_slots < slots_.size()) __builtin_prefetch(slots_[i + prefetched_slots]);
+    Slot& slot = *slots_[i];
+    if (slot.alone) {
+      if (!slot.in_budget) continue;
+      if (is_idle(slot)) {
+        compare(slot, score_alone(slot));
+      } else if (stop_at_leased(slot)) {
+        return nullptr;
+      }
+    } else if (slot.record != nullptr && slot.record->slots == &slot && consider(*slot.record)) {
+      return nullptr;
+    }
   }
   inflation_ = std::max(inflation_, lowest);
   return cheapest;
@@ -171,6 +195,23 @@ Slot* CacheCore::cheapest_idle(KeyRecord* only, StopAtLeased&& stop_at_leased) n
 
 Slot* CacheCore::cheapest_idle() noexcept {
   return cheapest_idle(nullptr, [](Slot&) { return false; });
+}
+
+double CacheCore::score_alone(Slot& slot) noexcept {
+  harvest(slot);
+  if (policy_.aging == Aging::changes) return score(*slot.record, slot, 0);
+  std::optional<double>& known = standings_[slot.index].score;
+  if (!known) known = score(*slot.record, slot, 0);
+  return *known;
+}
+
+void CacheCore::forget_scores(const KeyRecord& record) noexcept {
+  for (const Slot* slot = record.slots; slot != nullptr; slot = slot->next_of_key)
+    standings_[slot->index].score.reset();
+}
+
+void CacheCore::forget_scores() noexcept {
+  for (Standing& standing : standings_) standing.score.reset();
 }
 
 double CacheCore::score(const KeyRecord& record, const Slot& slot, std::size_t spare) const noexcept {
@@ -183,6 +224,7 @@ double CacheCore::score(const KeyRecord& record, const Slot& slot, std::size_t s
        .uses = record.use.uses,
        .frequency = record.use.frequency * decay(age),
        .age = static_cast<double>(age),
+       .now = static_cast<double>(now) / half_life_,
        .typical_gap = record.use.typical_gap,
        .spare = spare,
        .inflation = record.use.inflation});

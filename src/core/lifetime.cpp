@@ -67,7 +67,7 @@ void CacheCore::vacate(Slot& slot) noexcept {
   Slot** link = &record.slots;
   while (*link != &slot) link = &(*link)->next_of_key;
   *link = slot.next_of_key;
-  --record.slot_count;
+  if (--record.slot_count == 1) record.slots->alone = true;
 
   slot.vacate();
   slot.stage = Slot::Stage::vacant;

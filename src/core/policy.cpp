@@ -14,8 +14,9 @@ double spare_discount(std::size_t spare) noexcept {
   return std::ldexp(1.0, -2 * static_cast<int>(std::min<std::size_t>(spare, 64)));
 }
 
+// All frequencies halve together, so their order stays as it is: their logarithms, taken back to one point in time, hold.
 double value_score(const EntryView& entry) noexcept {
-  return entry.build_cost * entry.frequency * spare_discount(entry.spare) / entry.size;
+  return std::log2(entry.build_cost * entry.frequency * spare_discount(entry.spare) / entry.size) + entry.now;
 }
 
 // Equal scores fall back to the order of return, which is all that LRU looks at.
@@ -27,9 +28,9 @@ double gds_score(const EntryView& entry) noexcept {
 
 }  // namespace
 
-constinit const Policy Policy::value{"value", value_score};
-constinit const Policy Policy::lru{"lru", lru_score};
-constinit const Policy Policy::gds{"gds", gds_score};
+constinit const Policy Policy::value{"value", value_score, Aging::holds};
+constinit const Policy Policy::lru{"lru", lru_score, Aging::holds};
+constinit const Policy Policy::gds{"gds", gds_score, Aging::holds};
 
 const Policy* Policy::find(std::string_view name) noexcept {
   static constexpr std::array policies{&value, &lru, &gds};

@@ -189,8 +189,11 @@ Slot& CacheCore::start_build(Request request) {
     flight->builder = std::this_thread::get_id();
   }
   if (vacant_ == nullptr) {
-    if (slots_.size() == slots_.capacity()) slots_.reserve(std::max<std::size_t>(16, 2 * slots_.size()));
+    const std::size_t index = slots_.size();
+    if (index == slots_.capacity()) slots_.reserve(std::max<std::size_t>(16, 2 * index));
+    standings_.resize(index + 1);
     Slot& added = add_slot();
+    added.index = static_cast<std::uint32_t>(index);
     added.next = vacant_;
     vacant_ = &added;
     slots_.push_back(&added);
@@ -209,12 +212,15 @@ Slot& CacheCore::start_build(Request request) {
   slot.next_of_key = record->slots;
   slot.condemned = false;
   slot.forget.store(false, std::memory_order_relaxed);
-  slot.seen_hits = slot.hits.load(std::memory_order_relaxed);
+  standings_[slot.index].seen_hits = slot.hits.load(std::memory_order_relaxed);
   slot.bytes.store(0, std::memory_order_relaxed);
+  slot.alone = record->slots == nullptr;
+  if (!slot.alone) record->slots->alone = false;
   record->slots = &slot;
   ++record->slot_count;
   record->flight = std::move(flight);
   note_uses(record->use, 1, epoch_.load(std::memory_order_relaxed));
+  forget_scores(*record);
   ++building_;
   return slot;
 }
@@ -284,6 +290,7 @@ void CacheCore::publish(Slot& slot, std::chrono::nanoseconds cost, std::size_t b
     --record.use.evicted;
     ++totals_.rebuilds;
   }
+  forget_scores(record);
   record.use.build_cost = smoothed(record.use.build_cost, static_cast<double>(cost.count()), newest_cost_weight);
   --building_;
   ++live_;

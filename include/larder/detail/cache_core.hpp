@@ -18,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -160,10 +161,17 @@ class CacheCore {
   void publish(Slot& slot, std::chrono::nanoseconds cost, std::size_t bytes) noexcept LARDER_REQUIRES(mutex_);
   void abort_build(Slot& slot, const std::exception_ptr& error) noexcept LARDER_REQUIRES(mutex_);
 
+  /// What the choice of a victim needs of a slot besides its first cache line; packed, because it reads all of them.
+  struct Standing {
+    std::uint64_t seen_hits = 0;  // hits already in the key's history
+    std::optional<double> score;  // for a slot that is alone; empty when something it depends on has changed
+  };
+
   // Logical time and use
   void advance_epoch() noexcept LARDER_REQUIRES(mutex_);
   void note_uses(KeyUse& use, std::uint64_t count, std::uint64_t time) const noexcept LARDER_REQUIRES(mutex_);
   void harvest(Slot& slot) noexcept LARDER_REQUIRES(mutex_);
+  void adapt_half_life() noexcept LARDER_REQUIRES(mutex_);
   [[nodiscard]] double decay(std::uint64_t age) const noexcept LARDER_REQUIRES(mutex_);
 
   // Budget
@@ -182,6 +190,9 @@ class CacheCore {
   [[nodiscard]] Slot* cheapest_idle() noexcept LARDER_REQUIRES(mutex_);
   [[nodiscard]] double score(const KeyRecord& record, const Slot& slot, std::size_t spare) const noexcept
       LARDER_REQUIRES(mutex_);
+  [[nodiscard]] double score_alone(Slot& slot) noexcept LARDER_REQUIRES(mutex_);
+  void forget_scores(const KeyRecord& record) noexcept LARDER_REQUIRES(mutex_);
+  void forget_scores() noexcept LARDER_REQUIRES(mutex_);
   bool evict(Slot& slot, EvictionCause cause, Retired& retired) noexcept LARDER_REQUIRES(mutex_);
   void condemn(Slot& slot, EvictionCause cause, bool forget, Retired& retired) noexcept LARDER_REQUIRES(mutex_);
   void take_out(Slot& slot, Retired& retired) noexcept LARDER_REQUIRES(mutex_);
@@ -216,7 +227,8 @@ class CacheCore {
   Limits limits_ LARDER_GUARDED_BY(mutex_);
   std::unordered_multimap<std::uint64_t, std::unique_ptr<KeyRecord>> index_ LARDER_GUARDED_BY(mutex_);
   std::unique_ptr<KeyHistory> history_ LARDER_GUARDED_BY(mutex_);
-  std::vector<Slot*> slots_ LARDER_GUARDED_BY(mutex_);  // every slot ever made
+  std::vector<Slot*> slots_ LARDER_GUARDED_BY(mutex_);         // every slot ever made
+  std::vector<Standing> standings_ LARDER_GUARDED_BY(mutex_);  // of each of them, by Slot::index
   Slot* vacant_ LARDER_GUARDED_BY(mutex_) = nullptr;
   std::size_t in_budget_ LARDER_GUARDED_BY(mutex_) = 0;
   std::size_t in_budget_bytes_ LARDER_GUARDED_BY(mutex_) = 0;
@@ -228,6 +240,8 @@ class CacheCore {
   std::size_t pins_ LARDER_GUARDED_BY(mutex_) = 0;
   std::chrono::nanoseconds oldest_idle_ LARDER_GUARDED_BY(mutex_){0};  // no handle has been idle since before this
   double inflation_ LARDER_GUARDED_BY(mutex_) = 0;
+  double half_life_ LARDER_GUARDED_BY(mutex_) = 64;      // of a key's frequency, requests
+  std::size_t sized_for_ LARDER_GUARDED_BY(mutex_) = 0;  // handles in the budget that half_life_ was chosen for
   bool closed_ LARDER_GUARDED_BY(mutex_) = false;
   bool doomed_ LARDER_GUARDED_BY(mutex_) = false;  // one thread is deleting the core
   std::uint64_t last_tick_ LARDER_GUARDED_BY(mutex_) = 0;

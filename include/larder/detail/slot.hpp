@@ -199,10 +199,11 @@ class alignas(64) Slot {
   Stage stage = Stage::vacant;
   bool in_budget = false;  // idle, or leased with U=1
   bool condemned = false;  // cleared or invalidated while leased or building
+  bool alone = false;      // its key has no other slot
   EvictionCause cause = EvictionCause::cleared;
+  std::uint32_t index = 0;  // of its Standing
   Slot* next_of_key = nullptr;
   Slot* next = nullptr;                    // in the free list, or in the retired list of one call
-  std::uint64_t seen_hits = 0;             // hits already in the key's history
   std::chrono::nanoseconds idle_since{0};  // only while an age budget is set
   std::thread::id owner;                   // the thread that builds or destroys the handle
 
