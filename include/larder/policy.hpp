@@ -31,7 +31,8 @@ struct EntryView {
   double inflation;    ///< highest score evicted from the cache up to the last use of this key (GreedyDual's L)
 };
 
-/// Whether a score changes while its key is not used and its cache stays as large as it is.
+/// Whether a score changes while its key is not used. One that holds is computed as of the key's last use, and again only
+/// when the key was used or built, or the cache has grown or shrunk to another order of size.
 enum class Aging : bool { changes, holds };
 
 /// A named score; a value type that may live in static storage.

@@ -215,7 +215,9 @@ void CacheCore::forget_scores() noexcept {
 }
 
 double CacheCore::score(const KeyRecord& record, const Slot& slot, std::size_t spare) const noexcept {
-  const std::uint64_t now = epoch_.load(std::memory_order_relaxed);
+  // A score that holds is the same number whenever it is computed, so that equal ones stay equal.
+  const std::uint64_t now =
+      policy_.aging == Aging::holds ? record.use.last_use : epoch_.load(std::memory_order_relaxed);
   const std::uint64_t age = now > record.use.last_use ? now - record.use.last_use : 0;
   const bool by_bytes = limits_.idle_bytes != Budget::unlimited;
   return policy_.score(

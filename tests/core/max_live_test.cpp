@@ -96,13 +96,15 @@ TEST(MaxLiveTest, AFailedBuildMakesRoom) {
 
 TEST(MaxLiveTest, IsNeverExceededByManyThreads) {
   ExclusiveWorld world({}, {.max_live = 3});
-  std::atomic<std::uint64_t> most{0};
+  std::atomic<int> live{0};
+  std::atomic<int> most{0};
   world.control->on(Call::create, [&](int) {
-    std::uint64_t live = world.control->live() + 1;
-    std::uint64_t seen = most.load();
-    while (seen < live && !most.compare_exchange_weak(seen, live)) {
+    const int now = ++live;
+    int seen = most.load();
+    while (seen < now && !most.compare_exchange_weak(seen, now)) {
     }
   });
+  world.control->on(Call::destroy, [&](int) { --live; });
   std::vector<std::thread> threads;
   for (int t = 0; t < 6; ++t) {
     threads.emplace_back([&world, t] {
@@ -110,9 +112,10 @@ TEST(MaxLiveTest, IsNeverExceededByManyThreads) {
     });
   }
   for (std::thread& thread : threads) thread.join();
-  EXPECT_LE(most.load(), 3U);
+  EXPECT_LE(most.load(), 3);
   EXPECT_LE(world->stats().peak_live, 3U);
   world.control->on(Call::create, nullptr);
+  world.control->on(Call::destroy, nullptr);
 }
 
 TEST(MaxLiveTest, PrewarmDoesNotWaitForRoom) {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Policy: which handle goes, worked out by hand for each built-in policy, and what a policy of one's own sees.
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -186,6 +188,38 @@ TEST(PolicyTest, APolicyOfOnesOwnSeesWhatTheCacheKnows) {
   EXPECT_GT(first.frequency, 2.5);
   EXPECT_LE(first.frequency, 3.0);
   EXPECT_GT(first.age, 0);
+}
+
+/// Which handles are there after each of many random requests with up to three leases open.
+auto survivors_of_random_requests(const Policy& policy) {
+  ExclusiveWorld world({.max_idle = 12, .max_idle_bytes = 900}, {.policy = policy});
+  std::minstd_rand random(7);
+  for (int key = 0; key < 40; ++key) {
+    world.control->set_build_cost(key, std::chrono::nanoseconds(1000 + random() % 100000));
+    world.control->set_bytes(key, 10 + random() % 100);
+  }
+  std::vector<decltype(world->acquire(1))> leases;
+  std::vector<decltype(world.control->survivors())> survivors;
+  for (int step = 0; step < 3000; ++step) {
+    leases.push_back(world->acquire(static_cast<int>(std::min(random() % 40, random() % 40))));
+    while (leases.size() > random() % 4) {
+      leases.erase(leases.begin() + static_cast<std::ptrdiff_t>(random() % leases.size()));
+    }
+    survivors.push_back(world.control->survivors());
+  }
+  EXPECT_GT(world->stats().evicted(), 500U);
+  return survivors;
+}
+
+TEST(PolicyTest, AScoreThatHoldsChoosesTheVictimsThatOneComputedForEachScanDoes) {
+  for (const Policy* policy : {&Policy::value, &Policy::lru, &Policy::gds}) {
+    const Policy computed_anew{"anew", policy->score, Aging::changes};
+    const auto held = survivors_of_random_requests(*policy);
+    const auto anew = survivors_of_random_requests(computed_anew);
+    for (std::size_t step = 0; step < held.size(); ++step) {
+      ASSERT_EQ(held[step], anew[step]) << policy->name << ", step " << step;
+    }
+  }
 }
 
 TEST(PolicyTest, SizesAreOneWithoutAByteBudget) {
