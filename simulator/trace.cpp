@@ -138,4 +138,11 @@ std::int64_t TraceReader::number(std::string_view field, std::string_view text) 
   return value;
 }
 
+std::vector<TraceRow> read_trace(const std::string& path) {
+  TraceReader reader(path);
+  std::vector<TraceRow> rows;
+  for (TraceRow row; reader.next(row);) rows.push_back(row);
+  return rows;
+}
+
 }  // namespace larder::simulator

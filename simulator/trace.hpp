@@ -82,4 +82,9 @@ class TraceReader {
   std::int64_t last_time_ = 0;
 };
 
+/// All rows of a trace file, for what needs to know the future; memory in proportion to the rows.
+///
+/// @throws BadTrace
+[[nodiscard]] std::vector<TraceRow> read_trace(const std::string& path);
+
 }  // namespace larder::simulator

@@ -12,6 +12,7 @@
 
 #include "arguments.hpp"
 #include "report.hpp"
+#include "simulator/bound.hpp"
 
 namespace larder::cli {
 
@@ -21,6 +22,7 @@ struct Replay {
   std::string trace;
   std::vector<Policy> policies{Policy::value, Policy::lru, Policy::gds};
   Budget budget;
+  bool with_bound = false;
   std::optional<std::string> json;
 
   void run() const {
@@ -29,15 +31,36 @@ struct Replay {
     if (!limits.max_idle && !limits.max_idle_bytes) limits.max_idle = default_max_idle;
     const std::vector<simulator::ReplayResult> results = simulator::replay(trace, policies, limits);
 
+    std::optional<simulator::OfflineBound> offline;
+#ifdef LARDER_HAVE_BOUND
+    if (with_bound) offline = simulator::offline_bound(simulator::read_trace(trace), limits);
+#endif
+
     auto rows = nlohmann::ordered_json::array();
-    fmt::print("{:<8}  {:>12}  {:>12}  {:>12}\n", "policy", "requests", "builds", "build time");
+    fmt::print("{:<8}  {:>12}  {:>12}  {:>12}{}\n", "policy", "requests", "builds", "build time",
+               offline ? "  ratio to bound" : "");
     for (const simulator::ReplayResult& result : results) {
-      fmt::print("{:<8}  {:>12}  {:>12}  {:>12}\n", result.policy, result.requests, result.builds,
-                 time_in_words(result.build_time));
-      rows.push_back({{"policy", result.policy},
-                      {"requests", result.requests},
-                      {"builds", result.builds},
-                      {"build_ns", result.build_time.count()}});
+      nlohmann::ordered_json row{{"policy", result.policy},
+                                 {"requests", result.requests},
+                                 {"builds", result.builds},
+                                 {"build_ns", result.build_time.count()}};
+      std::string ratio;
+      if (offline) {
+        row["bound_ns"] = offline->bound.count();
+        row["feasible_ns"] = offline->feasible.count();
+        const double to_bound = result.build_time == offline->bound ? 1
+                                                                    : static_cast<double>(result.build_time.count()) /
+                                                                          static_cast<double>(offline->bound.count());
+        row["ratio"] = to_bound;
+        ratio = fmt::format("  {:>14.3f}", to_bound);
+      }
+      fmt::print("{:<8}  {:>12}  {:>12}  {:>12}{}\n", result.policy, result.requests, result.builds,
+                 time_in_words(result.build_time), ratio);
+      rows.push_back(std::move(row));
+    }
+    if (offline) {
+      fmt::print("bound: at least {}; a schedule that knows the future needs {}\n", time_in_words(offline->bound),
+                 time_in_words(offline->feasible));
     }
     file.write(rows);
   }
@@ -65,7 +88,7 @@ Command add_replay(CLI::App& app) {
       "is\n"
       "how long it is used, from time_ns on. The environment changes nothing here.\n\n"
       "Example:\n"
-      "  larder replay requests.csv --policy value,lru --max-idle-bytes 256MiB --json result.json");
+      "  larder replay requests.csv --policy value,lru --max-idle-bytes 256MiB --bound --json result.json");
   sub.add_option("TRACE", replay->trace, "Trace file")->required()->type_name("FILE");
   sub.add_option_function<std::string>(
          "--policy", [replay](const std::string& names) { replay->policies = policies_named(names); },
@@ -74,6 +97,14 @@ Command add_replay(CLI::App& app) {
       ->default_str("value,lru,gds");
   CLI::Option* const by_count = add_max_idle(sub, replay->budget);
   add_max_idle_bytes(sub, replay->budget)->excludes(by_count);
+#ifdef LARDER_HAVE_BOUND
+  sub.add_flag("--bound", replay->with_bound,
+               "Add the time below which no cache can stay, even one that knows the future; needs memory for all rows");
+#else
+  sub.add_flag_callback(
+      "--bound", [] { throw CLI::ValidationError("--bound", "this larder was built without LEMON (liblemon-dev)"); },
+      "Not there: this larder was built without LEMON (liblemon-dev)");
+#endif
   sub.add_option("--json", replay->json, "Write the results to this file")->type_name("FILE");
   return {&sub, [replay] { replay->run(); }};
 }
