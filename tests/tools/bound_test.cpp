@@ -133,7 +133,8 @@ class ExhaustiveSearch {
     std::size_t count = 0;
     std::size_t bytes = 0;
     for (const auto& [key, handles] : idle) {
-      const auto it = std::find_if(rows_.begin(), rows_.end(), [&](const TraceRow& r) { return r.key == key; });
+      const auto it =
+          std::find_if(rows_.begin(), rows_.end(), [&key = key](const TraceRow& r) { return r.key == key; });
       count += static_cast<std::size_t>(handles);
       bytes += static_cast<std::size_t>(handles) * it->bytes;
     }
