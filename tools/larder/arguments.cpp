@@ -17,8 +17,6 @@ namespace larder::cli {
 
 using simulator::in_quotes;
 
-namespace {
-
 std::int64_t number_from(const std::string& name, const std::string& text, std::int64_t least) {
   std::int64_t value = 0;
   const char* const end = text.data() + text.size();
@@ -29,8 +27,6 @@ std::int64_t number_from(const std::string& name, const std::string& text, std::
   }
   return value;
 }
-
-}  // namespace
 
 CLI::Option* add_number(CLI::App& app, const std::string& name, std::int64_t& value, std::int64_t least,
                         const std::string& help) {
@@ -80,6 +76,22 @@ const Policy& policy_named(const std::string& name) {
     throw CLI::ValidationError("--policy", fmt::format("{} is not a policy; give value, lru or gds", in_quotes(name)));
   }
   return *policy;
+}
+
+std::vector<Policy> policies_named(std::string_view names) {
+  std::vector<Policy> policies;
+  for (const std::string& name : split_at_commas(names)) policies.push_back(policy_named(name));
+  return policies;
+}
+
+std::vector<std::string> split_at_commas(std::string_view text) {
+  std::vector<std::string> parts;
+  for (;;) {
+    const auto comma = text.find(',');
+    parts.emplace_back(text.substr(0, comma));
+    if (comma == std::string_view::npos) return parts;
+    text.remove_prefix(comma + 1);
+  }
 }
 
 void CacheChoice::add_options(CLI::App& app, bool with_bytes) {

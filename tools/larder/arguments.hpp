@@ -16,6 +16,8 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace larder::cli {
 
@@ -36,6 +38,9 @@ struct Command {
 [[nodiscard]] Command add_replay(CLI::App& app);
 [[nodiscard]] Command add_compare(CLI::App& app);
 [[nodiscard]] Command add_doctor(CLI::App& app);
+[[nodiscard]] Command add_trace(CLI::App& app);
+[[nodiscard]] Command add_suite(CLI::App& app);
+[[nodiscard]] Command add_measure(CLI::App& app);
 
 /// Adds an option that takes a whole number of at least `least`; `value` holds the default.
 CLI::Option* add_number(CLI::App& app, const std::string& name, std::int64_t& value, std::int64_t least,
@@ -50,6 +55,14 @@ inline constexpr std::size_t default_max_idle = 64;
 
 /// The policy of that name. @throws CLI::ValidationError
 [[nodiscard]] const Policy& policy_named(const std::string& name);
+/// The policies of these names, separated by commas. @throws CLI::ValidationError
+[[nodiscard]] std::vector<Policy> policies_named(std::string_view names);
+
+/// What stands between the commas; at least one, perhaps empty.
+[[nodiscard]] std::vector<std::string> split_at_commas(std::string_view text);
+
+/// A whole number of at least `least`, given for the option `name`. @throws CLI::ValidationError
+[[nodiscard]] std::int64_t number_from(const std::string& name, const std::string& text, std::int64_t least);
 
 /// Policy and limits that one cache is run with; every limit is set.
 struct CacheSettings {

@@ -7,7 +7,6 @@
 
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "arguments.hpp"
@@ -65,16 +64,6 @@ struct Replay {
     file.write(rows);
   }
 };
-
-std::vector<Policy> policies_named(std::string_view names) {
-  std::vector<Policy> policies;
-  for (;;) {
-    const auto comma = names.find(',');
-    policies.push_back(policy_named(std::string(names.substr(0, comma))));
-    if (comma == std::string_view::npos) return policies;
-    names.remove_prefix(comma + 1);
-  }
-}
 
 }  // namespace
 

@@ -27,52 +27,78 @@ std::string reason(int error) { return std::generic_category().message(error); }
 
 std::string temporary_beside(const std::string& path) { return fmt::format("{}.{}.tmp", path, ::getpid()); }
 
-/// Writes and closes; 0 or the error number.
-int write_whole(const char* path, const char* mode, std::string_view text) {
-  std::FILE* const file = std::fopen(path, mode);
+/// Whether a file of that name can be made; it is removed again. 0 or the error number.
+int try_to_make(const std::string& path) {
+  std::FILE* const file = std::fopen(path.c_str(), "wxe");
   if (file == nullptr) return errno;
-  int error = 0;
-  if (std::fwrite(text.data(), 1, text.size(), file) != text.size()) error = errno;
-  // Only closing tells that the last of it was written.
-  if (std::fclose(file) != 0 && error == 0) error = errno;
-  return error;
+  std::fclose(file);
+  std::remove(path.c_str());
+  return 0;
 }
 
 }  // namespace
 
-JsonFile::JsonFile(std::optional<std::string> path) : path_(std::move(path)) {
-  if (!path_) return;
-  const auto refuse = [this](const std::string& why) {
-    throw BadArguments(fmt::format("--json: cannot write {}: {}", in_quotes(*path_), why));
+OutputPath::OutputPath(const std::string& option, std::string path) : path_(std::move(path)) {
+  const auto refuse = [&](const std::string& why) {
+    throw BadArguments(fmt::format("{}: cannot write {}: {}", option, in_quotes(path_), why));
   };
-  if (path_->empty()) refuse("the name is empty");
+  if (path_.empty()) refuse("the name is empty");
 
   namespace fs = std::filesystem;
   std::error_code error;
-  const fs::file_status status = fs::status(*path_, error);
+  const fs::file_status status = fs::status(path_, error);
   if (fs::is_directory(status)) refuse("it is a directory");
   if (fs::exists(status)) {
-    if (::access(path_->c_str(), W_OK) != 0) refuse(reason(errno));
+    if (::access(path_.c_str(), W_OK) != 0) refuse(reason(errno));
     in_place_ = !fs::is_regular_file(status);
     if (in_place_) return;
     // A rename must replace the file that a link points to, not the link.
-    path_ = fs::canonical(*path_, error).string();
+    path_ = fs::canonical(path_, error).string();
     if (error) refuse(error.message());
   }
-  const std::string temporary = temporary_beside(*path_);
-  if (const int failed = write_whole(temporary.c_str(), "wxe", ""); failed != 0) refuse(reason(failed));
-  std::remove(temporary.c_str());
+  if (const int failed = try_to_make(temporary_beside(path_)); failed != 0) refuse(reason(failed));
+}
+
+OutputFile::OutputFile(const OutputPath& path)
+    : path_(path), written_(path.in_place_ ? path.path_ : temporary_beside(path.path_)) {
+  file_.reset(std::fopen(written_.c_str(), path_.in_place_ ? "we" : "wxe"));
+  if (file_ == nullptr) fail(errno);
+}
+
+OutputFile::~OutputFile() {
+  if (file_ != nullptr && !path_.in_place_) std::remove(written_.c_str());
+}
+
+void OutputFile::write(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), file_.get()) != text.size()) fail(errno);
+}
+
+void OutputFile::commit() {
+  // Only closing tells that the last of it was written.
+  int error = std::fclose(file_.release()) != 0 ? errno : 0;
+  if (path_.in_place_) {
+    if (error != 0) fail(error);
+    return;
+  }
+  if (error == 0 && std::rename(written_.c_str(), path_.path_.c_str()) != 0) error = errno;
+  if (error == 0) return;
+  std::remove(written_.c_str());
+  fail(error);
+}
+
+void OutputFile::fail(int error) const {
+  throw std::runtime_error(fmt::format("cannot write {}: {}", in_quotes(path_.path_), reason(error)));
+}
+
+JsonFile::JsonFile(const std::optional<std::string>& path) {
+  if (path) path_.emplace("--json", *path);
 }
 
 void JsonFile::write(const nlohmann::ordered_json& value) const {
   if (!path_) return;
-  const std::string text = value.dump(2) + "\n";
-  const std::string target = in_place_ ? *path_ : temporary_beside(*path_);
-  int error = write_whole(target.c_str(), "we", text);
-  if (error == 0 && !in_place_ && std::rename(target.c_str(), path_->c_str()) != 0) error = errno;
-  if (error == 0) return;
-  if (!in_place_) std::remove(target.c_str());
-  throw std::runtime_error(fmt::format("cannot write {}: {}", in_quotes(*path_), reason(error)));
+  OutputFile file(*path_);
+  file.write(value.dump(2) + "\n");
+  file.commit();
 }
 
 nlohmann::ordered_json to_json(const Stats& stats) {
@@ -139,7 +165,7 @@ void Progress::heading(const std::string& text) const {
 
 void Progress::show(std::uint64_t done, const std::string& line, const std::string& brief) {
   if (!terminal_) {
-    std::fprintf(stdout, "%s\n", line.c_str());
+    if (!line.empty()) std::fprintf(stdout, "%s\n", line.c_str());
     return;
   }
   constexpr std::size_t width = 24;

@@ -1,34 +1,75 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// How the subcommands report: JSON files, statistics, sizes and a progress bar.
+// How the subcommands report: files that appear whole or not at all, statistics, sizes and a progress bar.
 #pragma once
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <larder/stats.hpp>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace larder::cli {
 
-/// A JSON file that appears whole or not at all.
+/// A path that can be written, as far as can be told before any work is done.
+class OutputPath {
+ public:
+  /// @param option  that named the path, for messages
+  /// @throws BadArguments when the path cannot be written
+  OutputPath(const std::string& option, std::string path);
+
+ private:
+  friend class OutputFile;
+
+  std::string path_;
+  bool in_place_ = false;  // a device or pipe, which a rename would replace
+};
+
+/// A file that appears whole or not at all: the text goes beside the path, commit() renames it.
 ///
-/// The constructor refuses a path that cannot be written, before any work is done; write() puts the text beside the
-/// path and renames it. A device or pipe, which a rename would replace, is written to directly.
+/// A device or pipe is written to directly. What was not committed is removed.
+class OutputFile {
+ public:
+  /// @throws std::runtime_error when the file cannot be made
+  explicit OutputFile(const OutputPath& path);
+  ~OutputFile();
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
+
+  /// @throws std::runtime_error; the path is then as it was before
+  void write(std::string_view text);
+  /// @throws std::runtime_error; the path is then as it was before
+  void commit();
+
+ private:
+  struct CloseFile {
+    void operator()(std::FILE* file) const noexcept { std::fclose(file); }
+  };
+
+  [[noreturn]] void fail(int error) const;
+
+  OutputPath path_;
+  std::string written_;  // where the text is before commit()
+  std::unique_ptr<std::FILE, CloseFile> file_;
+};
+
+/// A JSON file, written whole or not at all.
 class JsonFile {
  public:
   /// @param path  nullopt for none: write() then does nothing
-  /// @throws BadArguments
-  explicit JsonFile(std::optional<std::string> path);
+  /// @throws BadArguments when the path cannot be written
+  explicit JsonFile(const std::optional<std::string>& path);
 
   /// @throws std::runtime_error; the path is then as it was before
   void write(const nlohmann::ordered_json& value) const;
 
  private:
-  std::optional<std::string> path_;
-  bool in_place_ = false;
+  std::optional<OutputPath> path_;
 };
 
 /// Every counter of a cache; evictions as an object by cause.
@@ -53,7 +94,7 @@ class Progress {
 
   /// The heading of plain lines.
   void heading(const std::string& text) const;
-  /// @param line  complete, for plain output
+  /// @param line  complete, for plain output; none when empty
   /// @param brief  what fits beside the bar
   void show(std::uint64_t done, const std::string& line, const std::string& brief);
 
