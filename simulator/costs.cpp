@@ -103,9 +103,7 @@ MeasuredPlans plans_in(std::istream& table, const std::string& source) {
 
 }  // namespace
 
-std::string_view to_string(CostModel model) noexcept {
-  return model_names[static_cast<std::size_t>(model)].second;
-}
+std::string_view to_string(CostModel model) noexcept { return model_names[static_cast<std::size_t>(model)].second; }
 
 std::optional<CostModel> find_cost_model(std::string_view name) noexcept {
   for (const auto& [model, its_name] : model_names) {
@@ -156,7 +154,8 @@ HandleCost KeyCosts::of_length(std::uint64_t length) const {
     if (first == plans_.end()) first = std::lower_bound(plans_.begin(), plans_.end(), plans_.back().length, by_length);
     // One length was planned with every rigor; a key has one of them for good.
     const auto last = std::find_if(first, plans_.end(), [&](const auto& plan) { return plan.length != first->length; });
-    const MeasuredPlan& plan = first[static_cast<std::ptrdiff_t>(random.below(static_cast<std::uint64_t>(last - first)))];
+    const MeasuredPlan& plan =
+        first[static_cast<std::ptrdiff_t>(random.below(static_cast<std::uint64_t>(last - first)))];
     return {plan.bytes, plan.build};
   }
   const double size = static_cast<double>(length) * bytes_per_element / typical_bytes;

@@ -45,7 +45,8 @@ struct TraceSettings {
   std::uint64_t requests = 5000;
   std::uint64_t keys = 400;                         ///< that may come again; about as many in `lengths`
   std::optional<std::uint64_t> hot = std::nullopt;  ///< hot keys; keys in scan and keys / 2 in hotcold unless set
-  std::optional<std::uint64_t> cold = std::nullopt;  ///< keys of one sweep or iteration that never come again; hot / 4 unless set
+  std::optional<std::uint64_t> cold =
+      std::nullopt;  ///< keys of one sweep or iteration that never come again; hot / 4 unless set
   std::uint64_t seed = 1;
   double overlap = 0.1;  ///< share of leases that last longer than to the next request, 0 to 1
   CostModel costs = CostModel::independent;

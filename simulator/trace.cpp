@@ -16,7 +16,6 @@ namespace larder::simulator {
 
 namespace {
 
-constexpr std::string_view header = "time_ns,key,bytes,build_ns,lease_ns";
 constexpr std::size_t field_count = 5;
 // Bounds the memory that a file which is no trace at all can take.
 constexpr std::size_t longest_line = 65536;
@@ -44,8 +43,9 @@ TraceReader::TraceReader(std::string path) : path_(std::move(path)), buffer_(lon
     throw BadTrace(fmt::format("cannot open trace {}: {}", in_quotes(path_), std::generic_category().message(errno)));
   }
   const auto first = next_line();
-  if (!first) throw BadTrace(fmt::format("trace {} is empty; its first line must be {}", in_quotes(path_), header));
-  if (*first != header) reject(fmt::format("the header is {}; it must be {}", in_quotes(*first), header));
+  if (!first)
+    throw BadTrace(fmt::format("trace {} is empty; its first line must be {}", in_quotes(path_), trace_header));
+  if (*first != trace_header) reject(fmt::format("the header is {}; it must be {}", in_quotes(*first), trace_header));
 }
 
 bool TraceReader::next(TraceRow& row) {
@@ -54,7 +54,8 @@ bool TraceReader::next(TraceRow& row) {
 
   const auto commas = static_cast<std::size_t>(std::count(text->begin(), text->end(), ','));
   if (commas + 1 != field_count) {
-    reject(fmt::format("{} has {} field(s); expected the {} of {}", in_quotes(*text), commas + 1, field_count, header));
+    reject(fmt::format("{} has {} field(s); expected the {} of {}", in_quotes(*text), commas + 1, field_count,
+                       trace_header));
   }
   std::array<std::string_view, field_count> fields;
   std::string_view rest = *text;

@@ -33,6 +33,8 @@ class BadTrace : public Error {
   using Error::Error;
 };
 
+inline constexpr std::string_view trace_header = "time_ns,key,bytes,build_ns,lease_ns";
+
 /// One request of a trace.
 struct TraceRow {
   std::chrono::nanoseconds time{0};
