@@ -96,11 +96,12 @@ TEST(CommandLine, VersionIsTheProjects) {
 TEST(CommandLine, AloneItPrintsHelpAndFails) {
   const Outcome run = larder({});
   EXPECT_EQ(run.code, 2);
-  for (const char* command : {"churn", "hotcold", "replay", "doctor"}) EXPECT_THAT(run.out, HasSubstr(command));
+  for (const char* command : {"churn", "hotcold", "replay", "trace", "suite", "doctor"})
+    EXPECT_THAT(run.out, HasSubstr(command));
 }
 
 TEST(CommandLine, EveryCommandHasHelpWithAnExample) {
-  for (const std::string command : {"churn", "hotcold", "replay", "doctor"}) {
+  for (const std::string command : {"churn", "hotcold", "replay", "trace", "suite", "doctor"}) {
     const Outcome run = larder({command, "--help"});
     EXPECT_EQ(run.code, 0) << command;
     EXPECT_THAT(run.out, HasSubstr("Example")) << command;
@@ -121,8 +122,9 @@ class BadCalls : public testing::TestWithParam<BadCall> {};
 TEST_P(BadCalls, AreOneLineAndExitCode2AndLeaveNothingBehind) {
   const TemporaryDirectory directory;
   std::vector<std::string> arguments = GetParam().arguments;
-  const bool takes_json = !arguments.empty() && arguments.front() != "doctor" && arguments.front().front() != '-';
-  if (takes_json) arguments.insert(arguments.begin() + 1, "--json=" + directory.path("result.json"));
+  const bool writes = !arguments.empty() && arguments.front() != "doctor" && arguments.front().front() != '-';
+  const std::string option = arguments.front() == "trace" ? "--output=" : "--json=";
+  if (writes) arguments.insert(arguments.begin() + 1, option + directory.path("result"));
   const Outcome run = larder(arguments);
   EXPECT_EQ(run.code, 2);
   EXPECT_TRUE(is_one_line(run.err)) << run.err;
@@ -168,7 +170,27 @@ INSTANTIATE_TEST_SUITE_P(
         BadCall{"EmptyTrace", {"replay", "/dev/null"}, "is empty"},
         BadCall{"BothBudgets", {"replay", "/dev/null", "--max-idle", "1", "--max-idle-bytes", "1"}, "--max-idle-bytes"},
         BadCall{"ReplayPolicyUnknown", {"replay", "/dev/null", "--policy", "lru,mru"}, "'mru' is not a policy"},
-        BadCall{"ReplayPolicyEmpty", {"replay", "/dev/null", "--policy", "lru,"}, "'' is not a policy"}),
+        BadCall{"ReplayPolicyEmpty", {"replay", "/dev/null", "--policy", "lru,"}, "'' is not a policy"},
+        BadCall{"NoPattern", {"trace"}, "PATTERN is required"},
+        BadCall{"UnknownPattern", {"trace", "bake"}, "PATTERN: 'bake' will not do; give one of zipf, drift"},
+        BadCall{"UnknownCosts", {"trace", "zipf", "--costs", "free"}, "'free' will not do; give one of equal"},
+        BadCall{"NoKeys", {"trace", "zipf", "--keys", "0"}, "--keys: '0'"},
+        BadCall{"NegativeRequests", {"trace", "zipf", "--requests", "-1"}, "--requests: '-1'"},
+        BadCall{"TooManyRequests", {"trace", "zipf", "--requests", "1000000000001"}, "requests 1000000000001"},
+        BadCall{"SeedIsNoNumber", {"trace", "zipf", "--seed", "x"}, "--seed: 'x'"},
+        BadCall{"HotWithoutMeaning", {"trace", "loop", "--hot", "3"}, "loop has no hot and cold keys"},
+        BadCall{"OverlapAbove1", {"trace", "zipf", "--overlap", "1.5"}, "--overlap: '1.5'"},
+        BadCall{"OverlapIsNoNumber", {"trace", "zipf", "--overlap", "nan"}, "--overlap: 'nan'"},
+        BadCall{"MeasuredNotUsed", {"trace", "zipf", "--measured", "plans.csv"}, "--costs measured"},
+        BadCall{"MeasuredMissing",
+                {"trace", "zipf", "--costs", "measured", "--measured", "/nonexistent/plans.csv"},
+                "No such file or directory"},
+        BadCall{"MeasuredEmpty", {"trace", "zipf", "--costs", "measured", "--measured", "/dev/null"}, "first line"},
+        BadCall{"SuitePolicyUnknown", {"suite", "--policy", "mru"}, "'mru' is not a policy"},
+        BadCall{"NoSeeds", {"suite", "--seeds", "0"}, "--seeds: '0'"},
+        BadCall{"TooManySeeds", {"suite", "--seeds", "10001"}, "seeds 10001"},
+        BadCall{"NoJobs", {"suite", "--jobs", "0"}, "--jobs: '0'"},
+        BadCall{"PlotCannotBeWritten", {"suite", "--plot", "/nonexistent/suite.svg"}, "--plot: cannot write"}),
     [](const auto& each) { return std::string(each.param.name); });
 
 TEST(CommandLine, JsonThatCannotBeWrittenIsRefusedBeforeTheRun) {
@@ -430,6 +452,97 @@ TEST(ReplayCommand, BadLineIsNamedAndNothingIsWritten) {
   EXPECT_FALSE(std::filesystem::exists(path));
 }
 
+TEST(TraceCommand, WritesTheGeneratorsRows) {
+  const TemporaryDirectory directory;
+  const std::string path = directory.path("trace.csv");
+  const Outcome run = larder({"trace", "hotcold", "--requests", "7", "--hot", "2", "--cold", "1", "--costs", "equal",
+                              "--overlap", "0", "--output", path});
+  ASSERT_EQ(run.code, 0) << run.err;
+  EXPECT_EQ(run.out, "");
+  const std::string text = content_of(path);
+  EXPECT_THAT(text, StartsWith("time_ns,key,bytes,build_ns,lease_ns\n0,k0,"));
+  EXPECT_THAT(text, testing::ContainsRegex("\n6000000,k0,[0-9]+,2000000,[0-9]{1,6}\n$"));
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 8);
+  // k0, k1 and the two cold keys fit: nothing is built twice.
+  const std::string json_path = directory.path("replay.json");
+  ASSERT_EQ(larder({"replay", path, "--policy", "lru", "--json", json_path}).code, 0);
+  EXPECT_EQ(json_of(json_path)[0]["builds"], 4);
+}
+
+TEST(TraceCommand, SameSeedSameFile) {
+  const TemporaryDirectory directory;
+  const auto trace = [&](const std::string& seed) {
+    const std::string path = directory.path("trace.csv");
+    EXPECT_EQ(larder({"trace", "drift", "--costs", "measured", "--seed", seed, "-o", path}).code, 0);
+    return content_of(path);
+  };
+  const std::string first = trace("5");
+  EXPECT_EQ(trace("5"), first);
+  EXPECT_NE(trace("6"), first);
+}
+
+TEST(TraceCommand, TakesMeasuredPlansFromAFile) {
+  const TemporaryDirectory directory;
+  const std::string path = directory.path("trace.csv");
+  const std::string plans = directory.file("plans.csv", "length,rigor,bytes,build_ns\n64,measure,5120,777\n");
+  ASSERT_EQ(larder({"trace", "loop", "--requests", "1", "--costs", "measured", "--measured", plans, "-o", path}).code,
+            0);
+  EXPECT_THAT(content_of(path), HasSubstr("\n0,k0,5120,777,"));
+}
+
+TEST(TraceCommand, FullDeviceIsAFailedRun) {
+  const Outcome run = larder({"trace", "zipf", "-o", "/dev/full"});
+  EXPECT_EQ(run.code, 1);
+  EXPECT_TRUE(is_one_line(run.err)) << run.err;
+}
+
+TEST(SuiteCommand, PrintsATableAndWritesRatiosAndAPicture) {
+  const TemporaryDirectory directory;
+  const std::string path = directory.path("suite.json");
+  const std::string plot = directory.path("suite.svg");
+  const Outcome run = larder(
+      {"suite", "--requests", "100", "--seeds", "1", "--policy", "lru,gds", "--bound", "--json", path, "--plot", plot});
+  ASSERT_EQ(run.code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("\nzipf "));
+  EXPECT_THAT(run.out, HasSubstr("\ntotal "));
+
+  const json result = json_of(path);
+  EXPECT_THAT(fields_of(result), ElementsAre("by_budget", "by_costs", "by_pattern", "cases", "first_seed", "reference",
+                                             "requests", "seeds", "total"));
+#ifdef LARDER_HAVE_BOUND
+  EXPECT_EQ(result["reference"], "bound");
+  const std::size_t contestants = 3;  // the policies and the schedule that knows the future
+#else
+  EXPECT_THAT(run.out, HasSubstr("built without LEMON"));
+  EXPECT_EQ(result["reference"], "gds");
+  const std::size_t contestants = 2;
+#endif
+  EXPECT_EQ(result["total"].size(), contestants);
+  EXPECT_EQ(result["by_pattern"].size(), 8 * contestants);
+  EXPECT_EQ(result["by_costs"].size(), 4 * contestants);
+  EXPECT_EQ(result["by_budget"].size(), 4 * contestants);
+  EXPECT_EQ(result["cases"].size(), 8U * 4U * 4U);
+  EXPECT_THAT(fields_of(result["by_budget"][0]), ElementsAre("budget_percent", "mean", "policy", "worst"));
+  EXPECT_THAT(fields_of(result["cases"][0]),
+              ElementsAre("budget_bytes", "budget_percent", "build_ns", "costs", "pattern", "reference_ns", "seed"));
+  for (const json& each : result["by_pattern"]) EXPECT_LE(each["mean"], each["worst"]);
+
+  const std::string picture = content_of(plot);
+  EXPECT_THAT(picture, StartsWith("<svg "));
+  EXPECT_THAT(picture, testing::EndsWith("</svg>\n"));
+  EXPECT_THAT(picture, Not(HasSubstr("<script")));
+  for (const char* text : {">zipf<", ">lengths<", ">5 %<", ">40 %<", ">lru<", ">gds<"})
+    EXPECT_THAT(picture, HasSubstr(text));
+}
+
+TEST(SuiteCommand, IsRelativeToGdsUnlessAskedForTheBound) {
+  const TemporaryDirectory directory;
+  const std::string path = directory.path("suite.json");
+  ASSERT_EQ(larder({"suite", "--requests", "100", "--seeds", "1", "--policy", "gds", "--json", path}).code, 0);
+  EXPECT_EQ(json_of(path)["reference"], "gds");
+  EXPECT_EQ(json_of(path)["total"], json::parse(R"([{"policy":"gds","mean":1.0,"worst":1.0}])"));
+}
+
 TEST(Doctor, TellsWhatItFindsAndJudgesTheEnvironment) {
   const Outcome run = larder({"doctor"}, {"LARDER_MAX_IDLE=12", "LARDER_MAX_IDLE_BYTES=12XB", "LARDER_MAXIDLE=1",
                                           "LARDER_CUFFT_LIBRARY=/nonexistent/libcufft.so"});
@@ -481,6 +594,24 @@ TEST(HotColdOnFftw, HotKeysAreBuiltOnceEach) {
   ASSERT_EQ(run.code, 0) << run.err;
   EXPECT_EQ(json_of(path)["hot_builds"], 4);
   EXPECT_EQ(json_of(path)["total_builds"], 44);
+}
+
+TEST(MeasurePlans, WritesATableThatTraceTakes) {
+  const TemporaryDirectory directory;
+  const std::string plans = directory.path("plans.csv");
+  ASSERT_EQ(larder({"measure-plans", "--lengths", "1", "-o", plans}).code, 0);
+  EXPECT_THAT(content_of(plans), testing::MatchesRegex("length,rigor,bytes,build_ns\n"
+                                                       "16,estimate,4352,[0-9]+\n"
+                                                       "16,measure,4352,[0-9]+\n"));
+  EXPECT_EQ(larder({"trace", "zipf", "--costs", "measured", "--measured", plans, "-o", "/dev/null"}).code, 0);
+}
+
+TEST(MeasurePlans, BadCallsLeaveNothingBehind) {
+  const TemporaryDirectory directory;
+  const Outcome run = larder({"measure-plans", "--lengths", "0", "-o", directory.path("plans.csv")});
+  EXPECT_EQ(run.code, 2);
+  EXPECT_TRUE(is_one_line(run.err)) << run.err;
+  EXPECT_TRUE(directory.is_empty());
 }
 
 #else

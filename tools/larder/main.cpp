@@ -36,7 +36,8 @@ ExitCode run(int argc, const char* const* argv) {
   app.require_subcommand(0, 1);
   const std::vector<larder::cli::Command> commands = {
       larder::cli::add_churn(app),   larder::cli::add_hotcold(app), larder::cli::add_replay(app),
-      larder::cli::add_trace(app),   larder::cli::add_compare(app), larder::cli::add_doctor(app),
+      larder::cli::add_trace(app),   larder::cli::add_suite(app),   larder::cli::add_compare(app),
+      larder::cli::add_doctor(app),
 #ifdef LARDER_HAVE_FFTW
       larder::cli::add_measure(app),
 #endif
