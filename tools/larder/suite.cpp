@@ -187,7 +187,7 @@ Command add_suite(CLI::App& app) {
   add_number(sub, "--first-seed", suite->first_seed, 0, "Seed of the first of them; the others follow");
   add_number(sub, "--requests", suite->requests, 1, "Rows of each trace");
   add_number(sub, "--jobs", suite->jobs, 1, "Threads");
-  sub.add_flag("--bound", suite->with_bound, "Costs relative to the time below which no cache can stay; takes minutes");
+  sub.add_flag("--bound", suite->with_bound, "Costs relative to the time below which no cache can stay");
   sub.add_option("--json", suite->json, "Write all results to this file")->type_name("FILE");
   sub.add_option("--plot", suite->plot, "Write a picture of them to this file")->type_name("FILE.svg");
   return {&sub, [suite] { suite->run(); }};
