@@ -23,17 +23,18 @@ struct EntryView {
   double build_cost;   ///< smoothed wall time of `create` for this key, nanoseconds
   double size;         ///< bytes held, at least 1; always 1 when no byte budget is set
   std::uint64_t uses;  ///< requests for this key that the cache remembers, also from before an eviction
-  double frequency;    ///< uses, each halved for every half-life that passed since
   double age;          ///< requests since the key was last used
-  double now;          ///< requests since the cache was made, in half-lives
-  double typical_gap;  ///< smoothed number of requests between uses of the key; 0 until it was used twice
+  double return_rate;  ///< uses that are expected per request for which the handle is kept, learned from all keys' gaps
   std::size_t spare;   ///< idle handles of the same key that were returned after this one
   double inflation;    ///< highest score evicted from the cache up to the last use of this key (GreedyDual's L)
 };
 
-/// Whether a score changes while its key is not used. One that holds is computed as of the key's last use, and again only
-/// when the key was used or built, or the cache has grown or shrunk to another order of size.
-enum class Aging : bool { changes, holds };
+/// How a score changes while its key is not used; so often it is computed.
+enum class Aging : std::uint8_t {
+  changes,           ///< with every request
+  with_return_rate,  ///< only when EntryView::return_rate does: at each quarter by which the age has grown
+  holds,             ///< not at all; it is computed as of the key's last use
+};
 
 /// A named score; a value type that may live in static storage.
 ///

@@ -11,6 +11,7 @@
 #include "environment.hpp"
 #include "key_history.hpp"
 #include "registry.hpp"
+#include "return_model.hpp"
 
 namespace larder::detail {
 
@@ -47,7 +48,8 @@ CacheCore::CacheCore(const Budget& budget, const Options& options, const Budget&
       factory_default_(factory_default),
       max_live_(options.max_live ? *options.max_live : max_live_from_environment().value_or(Budget::unlimited)),
       limits_(resolve(budget, factory_default)),
-      history_(std::make_unique<KeyHistory>()) {
+      returns_(std::make_unique<ReturnModel>()),
+      history_(std::make_unique<KeyHistory>(*returns_)) {
   if (max_live_ == 0) throw InvalidArgument("Options::max_live is 0: no handle could ever be leased; use at least 1");
 }
 

@@ -2,18 +2,15 @@
 //
 // The budget ledger, what is known of each key's use, and the choice of what goes.
 #include <algorithm>
-#include <cmath>
+#include <limits>
 
 #include <larder/detail/cache_core.hpp>
+
+#include "return_model.hpp"
 
 namespace larder::detail {
 
 namespace {
-
-constexpr double newest_gap_weight = 0.3;
-
-// Of a key's frequency: a few passes over everything the cache holds.
-double half_life(std::size_t handles) noexcept { return std::max(64.0, 4 * static_cast<double>(handles)); }
 
 // How far ahead of the scan the cache lines of slots are asked for: enough to hide the memory's latency.
 constexpr std::size_t prefetched_slots = 8;
@@ -22,7 +19,7 @@ constexpr std::size_t prefetched_slots = 8;
 
 void CacheCore::advance_epoch() noexcept {
   // The thread that was here last has told its returns in between by its ticks; any other must come after it.
-  const std::uint64_t tick = thread_memory.tick;
+  const std::uint64_t tick = thread_memory.tick_of(id_);
   const bool same_thread = last_thread_ == &thread_memory && tick >= last_tick_;
   epoch_.store(epoch_.load(std::memory_order_relaxed) + (same_thread ? tick - last_tick_ : 1),
                std::memory_order_relaxed);
@@ -30,28 +27,17 @@ void CacheCore::advance_epoch() noexcept {
   last_thread_ = &thread_memory;
 }
 
-double CacheCore::decay(std::uint64_t age) const noexcept { return std::exp2(-static_cast<double>(age) / half_life_); }
-
-void CacheCore::adapt_half_life() noexcept {
-  if (in_budget_ < 2 * sized_for_ && 2 * in_budget_ > sized_for_) return;
-  sized_for_ = in_budget_;
-  const double wanted = half_life(sized_for_);
-  if (wanted == half_life_) return;
-  half_life_ = wanted;
-  forget_scores();
+void CacheCore::note_uses(KeyUse& use, std::uint64_t count, std::uint64_t time) noexcept {
+  returns_->note_uses(use, count, time);
+  use.inflation = inflation_;
 }
 
-void CacheCore::note_uses(KeyUse& use, std::uint64_t count, std::uint64_t time) const noexcept {
-  const std::uint64_t age = time > use.last_use ? time - use.last_use : 0;
-  if (use.uses > 0) {
-    use.frequency *= decay(age);
-    use.typical_gap =
-        smoothed(use.typical_gap, static_cast<double>(age) / static_cast<double>(count), newest_gap_weight);
-  }
-  use.frequency += static_cast<double>(count);
-  use.uses += count;
-  use.last_use = std::max(use.last_use, time);
-  use.inflation = inflation_;
+std::uint64_t CacheCore::last_returned(const Slot& slot) const noexcept {
+  const std::uint64_t now = epoch_.load(std::memory_order_relaxed);
+  const std::uint64_t tick = slot.tick.load(std::memory_order_relaxed);
+  // As many returns ago as the ticks say if the thread that was here last made it; between the epochs in any case.
+  const std::uint64_t ago = last_tick_ > tick ? last_tick_ - tick : 0;
+  return std::max(now - std::min(ago, now), slot.epoch.load(std::memory_order_relaxed));
 }
 
 void CacheCore::harvest(Slot& slot) noexcept {
@@ -59,7 +45,7 @@ void CacheCore::harvest(Slot& slot) noexcept {
   // A claim that is being taken back may show one hit fewer for a moment.
   std::uint64_t& seen = standings_[slot.index].seen_hits;
   if (hits <= seen) return;
-  note_uses(slot.record->use, hits - seen, slot.epoch.load(std::memory_order_relaxed));
+  note_uses(slot.record->use, hits - seen, last_returned(slot));
   forget_scores(*slot.record);
   seen = hits;
 }
@@ -93,7 +79,7 @@ void CacheCore::set_bytes(Slot& slot, std::size_t bytes) noexcept {
   live_bytes_ += bytes - old;
   if (slot.in_budget) in_budget_bytes_ += bytes - old;
   slot.bytes.store(bytes, std::memory_order_relaxed);
-  standings_[slot.index].score.reset();
+  standings_[slot.index].score_until = 0;
   totals_.peak_live_bytes = std::max(totals_.peak_live_bytes, live_bytes_);
 }
 
@@ -173,7 +159,6 @@ Slot* CacheCore::cheapest_idle(KeyRecord* only, StopAtLeased&& stop_at_leased) n
     if (oldest != nullptr) compare(*oldest, score(record, *oldest, idle - 1));
     return false;
   };
-  adapt_half_life();
   if (only != nullptr) return consider(*only) ? nullptr : cheapest;
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     if (i + prefetched_slots < slots_.size()) __builtin_prefetch(slots_[i + prefetched_slots]);
@@ -199,22 +184,27 @@ Slot* CacheCore::cheapest_idle() noexcept {
 
 double CacheCore::score_alone(Slot& slot) noexcept {
   harvest(slot);
-  if (policy_.aging == Aging::changes) return score(*slot.record, slot, 0);
-  std::optional<double>& known = standings_[slot.index].score;
-  if (!known) known = score(*slot.record, slot, 0);
-  return *known;
+  Standing& standing = standings_[slot.index];
+  if (epoch_.load(std::memory_order_relaxed) < standing.score_until) return standing.score;
+  standing.score = score(*slot.record, slot, 0);
+  switch (policy_.aging) {
+    case Aging::changes: break;
+    case Aging::with_return_rate: standing.score_until = slot.record->use.rate_until; break;
+    case Aging::holds: standing.score_until = std::numeric_limits<std::uint64_t>::max(); break;
+  }
+  return standing.score;
 }
 
 void CacheCore::forget_scores(const KeyRecord& record) noexcept {
   for (const Slot* slot = record.slots; slot != nullptr; slot = slot->next_of_key)
-    standings_[slot->index].score.reset();
+    standings_[slot->index].score_until = 0;
 }
 
 void CacheCore::forget_scores() noexcept {
-  for (Standing& standing : standings_) standing.score.reset();
+  for (Standing& standing : standings_) standing.score_until = 0;
 }
 
-double CacheCore::score(const KeyRecord& record, const Slot& slot, std::size_t spare) const noexcept {
+double CacheCore::score(KeyRecord& record, const Slot& slot, std::size_t spare) noexcept {
   // A score that holds is the same number whenever it is computed, so that equal ones stay equal.
   const std::uint64_t now =
       policy_.aging == Aging::holds ? record.use.last_use : epoch_.load(std::memory_order_relaxed);
@@ -224,10 +214,8 @@ double CacheCore::score(const KeyRecord& record, const Slot& slot, std::size_t s
       {.build_cost = record.use.build_cost,
        .size = by_bytes ? std::max(1.0, static_cast<double>(slot.bytes.load(std::memory_order_relaxed))) : 1.0,
        .uses = record.use.uses,
-       .frequency = record.use.frequency * decay(age),
        .age = static_cast<double>(age),
-       .now = static_cast<double>(now) / half_life_,
-       .typical_gap = record.use.typical_gap,
+       .return_rate = returns_->return_rate(record.use, epoch_.load(std::memory_order_relaxed)),
        .spare = spare,
        .inflation = record.use.inflation});
 }

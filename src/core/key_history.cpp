@@ -5,7 +5,7 @@
 
 namespace larder::detail {
 
-void KeyHistory::remember(std::uint64_t hash, const KeyUse& use, std::size_t capacity) noexcept {
+void KeyHistory::remember(std::uint64_t hash, const KeyUse& use, std::size_t capacity, std::uint64_t time) noexcept {
   try {
     const std::uint64_t order = next_order_++;
     oldest_first_.emplace_back(hash, order);
@@ -13,7 +13,7 @@ void KeyHistory::remember(std::uint64_t hash, const KeyUse& use, std::size_t cap
   } catch (const std::bad_alloc&) {
     entries_.erase(hash);
   }
-  trim(capacity);
+  trim(capacity, time);
 }
 
 KeyUse KeyHistory::take(std::uint64_t hash) noexcept {
@@ -24,13 +24,15 @@ KeyUse KeyHistory::take(std::uint64_t hash) noexcept {
   return use;
 }
 
-void KeyHistory::trim(std::size_t capacity) noexcept {
+void KeyHistory::trim(std::size_t capacity, std::uint64_t time) noexcept {
   // Stale links are dropped too, so the queue never outgrows twice the entries.
   while (!oldest_first_.empty() && (entries_.size() > capacity || oldest_first_.size() > 2 * capacity)) {
     const auto [hash, order] = oldest_first_.front();
     oldest_first_.pop_front();
     const auto found = entries_.find(hash);
-    if (found != entries_.end() && found->second.order == order) entries_.erase(found);
+    if (found == entries_.end() || found->second.order != order) continue;
+    model_.note_no_use(found->second.use, time);
+    entries_.erase(found);
   }
 }
 

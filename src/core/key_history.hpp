@@ -14,12 +14,17 @@
 
 #include <larder/detail/key_record.hpp>
 
+#include "return_model.hpp"
+
 namespace larder::detail {
 
 class KeyHistory {
  public:
+  /// @param model  hears of keys that are forgotten without having come again
+  explicit KeyHistory(ReturnModel& model) noexcept : model_(model) {}
+
   /// Remembers; what does not fit, or finds no memory, is forgotten.
-  void remember(std::uint64_t hash, const KeyUse& use, std::size_t capacity) noexcept;
+  void remember(std::uint64_t hash, const KeyUse& use, std::size_t capacity, std::uint64_t time) noexcept;
 
   /// Gives back what is remembered and forgets it; a blank KeyUse when nothing is.
   [[nodiscard]] KeyUse take(std::uint64_t hash) noexcept;
@@ -30,8 +35,9 @@ class KeyHistory {
     std::uint64_t order = 0;
   };
 
-  void trim(std::size_t capacity) noexcept;
+  void trim(std::size_t capacity, std::uint64_t time) noexcept;
 
+  ReturnModel& model_;
   std::unordered_map<std::uint64_t, Entry> entries_;
   std::deque<std::pair<std::uint64_t, std::uint64_t>> oldest_first_;  // {hash, order}; stale where the orders differ
   std::uint64_t next_order_ = 0;

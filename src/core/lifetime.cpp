@@ -13,8 +13,8 @@ namespace larder::detail {
 
 namespace {
 
-constexpr std::size_t smallest_history = 256;
-constexpr std::size_t history_per_live_handle = 4;
+constexpr std::size_t smallest_history = 64;
+constexpr std::size_t history_per_live_handle = 2;
 
 }  // namespace
 
@@ -81,7 +81,8 @@ void CacheCore::vacate(Slot& slot) noexcept {
 void CacheCore::erase_if_unused(KeyRecord& record) noexcept {
   if (record.slots != nullptr || record.flight) return;
   if (record.use.build_cost > 0 || record.use.evicted > 0) {
-    history_->remember(record.hash, record.use, std::max(smallest_history, history_per_live_handle * live_));
+    history_->remember(record.hash, record.use, std::max(smallest_history, history_per_live_handle * live_),
+                       epoch_.load(std::memory_order_relaxed));
   }
   const auto [first, last] = index_.equal_range(record.hash);
   const auto found = std::find_if(first, last, [&record](const auto& entry) { return entry.second.get() == &record; });

@@ -11,12 +11,11 @@ namespace {
 
 // A key's spare handles are asked for only while all newer ones are out at once; each further one is far less likely to be.
 double spare_discount(std::size_t spare) noexcept {
-  return std::ldexp(1.0, -2 * static_cast<int>(std::min<std::size_t>(spare, 64)));
+  return std::ldexp(1.0, -4 * static_cast<int>(std::min<std::size_t>(spare, 64)));
 }
 
-// All frequencies halve together, so their order stays as it is: their logarithms, taken back to one point in time, hold.
 double value_score(const EntryView& entry) noexcept {
-  return std::log2(entry.build_cost * entry.frequency * spare_discount(entry.spare) / entry.size) + entry.now;
+  return entry.build_cost * entry.return_rate * spare_discount(entry.spare) / entry.size;
 }
 
 // Equal scores fall back to the order of return, which is all that LRU looks at.
@@ -28,7 +27,7 @@ double gds_score(const EntryView& entry) noexcept {
 
 }  // namespace
 
-constinit const Policy Policy::value{"value", value_score, Aging::holds};
+constinit const Policy Policy::value{"value", value_score, Aging::with_return_rate};
 constinit const Policy Policy::lru{"lru", lru_score, Aging::holds};
 constinit const Policy Policy::gds{"gds", gds_score, Aging::holds};
 

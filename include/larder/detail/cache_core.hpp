@@ -34,6 +34,7 @@
 namespace larder::detail {
 
 class KeyHistory;
+class ReturnModel;
 
 /// A budget with every field decided.
 struct Limits {
@@ -120,7 +121,7 @@ class CacheCore {
   /// Orders a return after every return before it: by epoch, which the mutex advances, then by this thread's tick.
   void stamp(Slot& slot) const noexcept {
     slot.epoch.store(epoch_.load(std::memory_order_relaxed), std::memory_order_relaxed);
-    slot.tick.store(++thread_memory.tick, std::memory_order_relaxed);
+    slot.tick.store(++thread_memory.tick_of(id_), std::memory_order_relaxed);
   }
 
   [[nodiscard]] std::uint64_t id() const noexcept { return id_; }
@@ -163,16 +164,16 @@ class CacheCore {
 
   /// What the choice of a victim needs of a slot besides its first cache line; packed, because it reads all of them.
   struct Standing {
-    std::uint64_t seen_hits = 0;  // hits already in the key's history
-    std::optional<double> score;  // for a slot that is alone; empty when something it depends on has changed
+    std::uint64_t seen_hits = 0;    // hits already in the key's history
+    double score = 0;               // of a slot that is alone
+    std::uint64_t score_until = 0;  // logical time up to which it holds; 0 when something it depends on has changed
   };
 
   // Logical time and use
   void advance_epoch() noexcept LARDER_REQUIRES(mutex_);
-  void note_uses(KeyUse& use, std::uint64_t count, std::uint64_t time) const noexcept LARDER_REQUIRES(mutex_);
+  void note_uses(KeyUse& use, std::uint64_t count, std::uint64_t time) noexcept LARDER_REQUIRES(mutex_);
+  [[nodiscard]] std::uint64_t last_returned(const Slot& slot) const noexcept LARDER_REQUIRES(mutex_);
   void harvest(Slot& slot) noexcept LARDER_REQUIRES(mutex_);
-  void adapt_half_life() noexcept LARDER_REQUIRES(mutex_);
-  [[nodiscard]] double decay(std::uint64_t age) const noexcept LARDER_REQUIRES(mutex_);
 
   // Budget
   [[nodiscard]] bool may_unlock() const noexcept LARDER_REQUIRES(mutex_);
@@ -188,8 +189,7 @@ class CacheCore {
   template <class StopAtLeased>
   [[nodiscard]] Slot* cheapest_idle(KeyRecord* only, StopAtLeased&& stop_at_leased) noexcept LARDER_REQUIRES(mutex_);
   [[nodiscard]] Slot* cheapest_idle() noexcept LARDER_REQUIRES(mutex_);
-  [[nodiscard]] double score(const KeyRecord& record, const Slot& slot, std::size_t spare) const noexcept
-      LARDER_REQUIRES(mutex_);
+  [[nodiscard]] double score(KeyRecord& record, const Slot& slot, std::size_t spare) noexcept LARDER_REQUIRES(mutex_);
   [[nodiscard]] double score_alone(Slot& slot) noexcept LARDER_REQUIRES(mutex_);
   void forget_scores(const KeyRecord& record) noexcept LARDER_REQUIRES(mutex_);
   void forget_scores() noexcept LARDER_REQUIRES(mutex_);
@@ -226,6 +226,7 @@ class CacheCore {
 
   Limits limits_ LARDER_GUARDED_BY(mutex_);
   std::unordered_multimap<std::uint64_t, std::unique_ptr<KeyRecord>> index_ LARDER_GUARDED_BY(mutex_);
+  std::unique_ptr<ReturnModel> returns_ LARDER_GUARDED_BY(mutex_);
   std::unique_ptr<KeyHistory> history_ LARDER_GUARDED_BY(mutex_);
   std::vector<Slot*> slots_ LARDER_GUARDED_BY(mutex_);         // every slot ever made
   std::vector<Standing> standings_ LARDER_GUARDED_BY(mutex_);  // of each of them, by Slot::index
@@ -240,8 +241,6 @@ class CacheCore {
   std::size_t pins_ LARDER_GUARDED_BY(mutex_) = 0;
   std::chrono::nanoseconds oldest_idle_ LARDER_GUARDED_BY(mutex_){0};  // no handle has been idle since before this
   double inflation_ LARDER_GUARDED_BY(mutex_) = 0;
-  double half_life_ LARDER_GUARDED_BY(mutex_) = 64;      // of a key's frequency, requests
-  std::size_t sized_for_ LARDER_GUARDED_BY(mutex_) = 0;  // handles in the budget that half_life_ was chosen for
   bool closed_ LARDER_GUARDED_BY(mutex_) = false;
   bool doomed_ LARDER_GUARDED_BY(mutex_) = false;  // one thread is deleting the core
   std::uint64_t last_tick_ LARDER_GUARDED_BY(mutex_) = 0;

@@ -17,12 +17,14 @@ namespace larder::detail {
 /// What the cache remembers of a key, also after its handles are gone (bounded; see KeyHistory in src/core).
 struct KeyUse {
   std::uint64_t uses = 0;
-  std::uint64_t last_use = 0;  ///< logical time of the last use, in requests
-  double frequency = 0;        ///< decayed uses as of last_use
-  double typical_gap = 0;      ///< smoothed, requests; 0 until used twice
-  double build_cost = 0;       ///< smoothed, nanoseconds; 0 until built
-  double inflation = 0;        ///< the cache's inflation at last_use
-  std::uint32_t evicted = 0;   ///< handles evicted and not rebuilt since
+  std::uint64_t last_use = 0;     ///< logical time of the last use, in requests
+  double build_cost = 0;          ///< smoothed, nanoseconds; 0 until built
+  double return_rate = 0;         ///< as last computed; see ReturnModel in src/core
+  std::uint64_t rate_until = 0;   ///< logical time up to which it holds
+  std::uint32_t recent_gaps = 0;  ///< octaves of the last eight gaps between uses, the latest in the lowest four bits
+  std::uint32_t octaves_passed = 0;  ///< by the gap that has not ended, as told to the ReturnModel
+  double inflation = 0;              ///< the cache's inflation at last_use
+  std::uint32_t evicted = 0;         ///< handles evicted and not rebuilt since
 };
 
 /// A smoothed measurement: the first sample as it is, then each new one with that weight.

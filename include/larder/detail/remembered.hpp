@@ -31,8 +31,14 @@ struct ThreadMemory {
   static constexpr std::size_t ways = 4;
   using Set = std::array<Remembered, ways>;
 
+  static constexpr std::size_t tick_counters = 16;
+
   std::array<Set, std::size_t{1} << set_bits> sets;
-  std::uint64_t tick = 0;  // returns by this thread: orders them without a clock or a shared counter
+  // Returns by this thread, to each cache: they are ordered without a clock or a shared counter. Caches whose ids agree
+  // modulo 16 share one, and then seem to each other to be used more often.
+  std::array<std::uint64_t, tick_counters> ticks{};
+
+  [[nodiscard]] std::uint64_t& tick_of(std::uint64_t cache) noexcept { return ticks[cache % tick_counters]; }
 };
 
 inline constinit thread_local ThreadMemory thread_memory{};
