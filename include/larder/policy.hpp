@@ -43,6 +43,7 @@ struct Policy {
   const char* name;
   double (*score)(const EntryView&) noexcept;
   Aging aging = Aging::changes;
+  bool guarded = false;  ///< gds chooses instead while `score` has lately cost clearly more than gds would have
 
   static const Policy
       value;                ///< build cost x expected reuse / size, with history that outlives the handle; the default

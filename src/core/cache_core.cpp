@@ -9,6 +9,7 @@
 #include <larder/error.hpp>
 
 #include "environment.hpp"
+#include "guard.hpp"
 #include "key_history.hpp"
 #include "registry.hpp"
 #include "return_model.hpp"
@@ -49,6 +50,7 @@ CacheCore::CacheCore(const Budget& budget, const Options& options, const Budget&
       max_live_(options.max_live ? *options.max_live : max_live_from_environment().value_or(Budget::unlimited)),
       limits_(resolve(budget, factory_default)),
       returns_(std::make_unique<ReturnModel>()),
+      guard_(policy_.guarded ? std::make_unique<Guard>() : nullptr),
       history_(std::make_unique<KeyHistory>(*returns_)) {
   if (max_live_ == 0) throw InvalidArgument("Options::max_live is 0: no handle could ever be leased; use at least 1");
 }

@@ -6,6 +6,7 @@
 
 #include <larder/detail/cache_core.hpp>
 
+#include "guard.hpp"
 #include "return_model.hpp"
 
 namespace larder::detail {
@@ -29,7 +30,26 @@ void CacheCore::advance_epoch() noexcept {
 
 void CacheCore::note_uses(KeyUse& use, std::uint64_t count, std::uint64_t time) noexcept {
   returns_->note_uses(use, count, time);
-  use.inflation = inflation_;
+  use.inflation = guard_ != nullptr ? guard_->inflation() : inflation_;
+}
+
+const Policy& CacheCore::policy() const noexcept {
+  return guard_ != nullptr && guard_->gds_in_charge() ? Policy::gds : policy_;
+}
+
+double CacheCore::size_of(const Slot& slot) const noexcept {
+  if (limits_.idle_bytes == Budget::unlimited) return 1;
+  return std::max(1.0, static_cast<double>(slot.bytes.load(std::memory_order_relaxed)));
+}
+
+void CacheCore::show_to_guard(const Slot& slot, bool built) noexcept {
+  const bool was_in_charge = guard_->gds_in_charge();
+  const double room = limits_.idle_bytes == Budget::unlimited ? std::numeric_limits<double>::infinity()
+                                                              : static_cast<double>(limits_.idle_bytes);
+  // The shadow keeps one handle a key.
+  if (built && slot.alone) guard_->note_build(slot.record->use.build_cost);
+  guard_->note_use(slot.hash, slot.record->use.build_cost, size_of(slot), {limits_.idle, room});
+  if (guard_->gds_in_charge() != was_in_charge) forget_scores();
 }
 
 std::uint64_t CacheCore::last_returned(const Slot& slot) const noexcept {
@@ -48,6 +68,7 @@ void CacheCore::harvest(Slot& slot) noexcept {
   note_uses(slot.record->use, hits - seen, last_returned(slot));
   forget_scores(*slot.record);
   seen = hits;
+  if (guard_ != nullptr) show_to_guard(slot, false);
 }
 
 bool CacheCore::may_unlock() const noexcept {
@@ -187,7 +208,7 @@ double CacheCore::score_alone(Slot& slot) noexcept {
   Standing& standing = standings_[slot.index];
   if (epoch_.load(std::memory_order_relaxed) < standing.score_until) return standing.score;
   standing.score = score(*slot.record, slot, 0);
-  switch (policy_.aging) {
+  switch (policy().aging) {
     case Aging::changes: break;
     case Aging::with_return_rate: standing.score_until = slot.record->use.rate_until; break;
     case Aging::holds: standing.score_until = std::numeric_limits<std::uint64_t>::max(); break;
@@ -206,18 +227,16 @@ void CacheCore::forget_scores() noexcept {
 
 double CacheCore::score(KeyRecord& record, const Slot& slot, std::size_t spare) noexcept {
   // A score that holds is the same number whenever it is computed, so that equal ones stay equal.
-  const std::uint64_t now =
-      policy_.aging == Aging::holds ? record.use.last_use : epoch_.load(std::memory_order_relaxed);
+  const Policy& policy = this->policy();
+  const std::uint64_t now = policy.aging == Aging::holds ? record.use.last_use : epoch_.load(std::memory_order_relaxed);
   const std::uint64_t age = now > record.use.last_use ? now - record.use.last_use : 0;
-  const bool by_bytes = limits_.idle_bytes != Budget::unlimited;
-  return policy_.score(
-      {.build_cost = record.use.build_cost,
-       .size = by_bytes ? std::max(1.0, static_cast<double>(slot.bytes.load(std::memory_order_relaxed))) : 1.0,
-       .uses = record.use.uses,
-       .age = static_cast<double>(age),
-       .return_rate = returns_->return_rate(record.use, epoch_.load(std::memory_order_relaxed)),
-       .spare = spare,
-       .inflation = record.use.inflation});
+  return policy.score({.build_cost = record.use.build_cost,
+                       .size = size_of(slot),
+                       .uses = record.use.uses,
+                       .age = static_cast<double>(age),
+                       .return_rate = returns_->return_rate(record.use, epoch_.load(std::memory_order_relaxed)),
+                       .spare = spare,
+                       .inflation = record.use.inflation});
 }
 
 bool CacheCore::evict(Slot& slot, EvictionCause cause, Retired& retired) noexcept {
@@ -252,6 +271,9 @@ void CacheCore::take_out(Slot& slot, Retired& retired) noexcept {
   slot.owner = std::this_thread::get_id();
   ++totals_.evictions[static_cast<std::size_t>(slot.cause)];
   ++slot.record->use.evicted;
+  const bool for_the_budget =
+      slot.cause == EvictionCause::budget || slot.cause == EvictionCause::per_key || slot.cause == EvictionCause::bytes;
+  if (guard_ != nullptr && !for_the_budget) guard_->forget(slot.hash);
   retired.push(slot);
 }
 

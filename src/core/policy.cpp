@@ -27,7 +27,7 @@ double gds_score(const EntryView& entry) noexcept {
 
 }  // namespace
 
-constinit const Policy Policy::value{"value", value_score, Aging::with_return_rate};
+constinit const Policy Policy::value{"value", value_score, Aging::with_return_rate, true};
 constinit const Policy Policy::lru{"lru", lru_score, Aging::holds};
 constinit const Policy Policy::gds{"gds", gds_score, Aging::holds};
 

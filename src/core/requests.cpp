@@ -295,6 +295,7 @@ void CacheCore::publish(Slot& slot, std::chrono::nanoseconds cost, std::size_t b
   --building_;
   ++live_;
   set_bytes(slot, bytes);
+  if (guard_ != nullptr) show_to_guard(slot, true);
   totals_.peak_live = std::max(totals_.peak_live, live_);
   slot.stage = Slot::Stage::live;
 

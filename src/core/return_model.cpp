@@ -96,7 +96,10 @@ double ReturnModel::return_rate(KeyUse& use, std::uint64_t time) noexcept {
   for (std::size_t octave = octave_of(age); octave < octaves; ++octave) {
     const double begin = to_double(std::uint64_t{1} << octave);
     const double end = std::max(2 * begin, octave == octaves - 1 ? 2 * from : 0);  // the last octave is open
-    const double chance = chance_of_end(use, octave) * (end - from) / (end - begin);
+    // Gaps that end in an octave do so anywhere in it alike; some would have ended already.
+    const double in_all = chance_of_end(use, octave);
+    const double rest = (end - from) / (end - begin);
+    const double chance = in_all * rest / (1 - in_all * (1 - rest));
     held += unused * (end - from) * (1 - chance / 2);
     unused *= 1 - chance;
     best = std::max(best, (1 - unused) / held);

@@ -33,6 +33,7 @@
 
 namespace larder::detail {
 
+class Guard;
 class KeyHistory;
 class ReturnModel;
 
@@ -170,6 +171,9 @@ class CacheCore {
   };
 
   // Logical time and use
+  [[nodiscard]] const Policy& policy() const noexcept LARDER_REQUIRES(mutex_);
+  [[nodiscard]] double size_of(const Slot& slot) const noexcept LARDER_REQUIRES(mutex_);
+  void show_to_guard(const Slot& slot, bool built) noexcept LARDER_REQUIRES(mutex_);
   void advance_epoch() noexcept LARDER_REQUIRES(mutex_);
   void note_uses(KeyUse& use, std::uint64_t count, std::uint64_t time) noexcept LARDER_REQUIRES(mutex_);
   [[nodiscard]] std::uint64_t last_returned(const Slot& slot) const noexcept LARDER_REQUIRES(mutex_);
@@ -227,6 +231,7 @@ class CacheCore {
   Limits limits_ LARDER_GUARDED_BY(mutex_);
   std::unordered_multimap<std::uint64_t, std::unique_ptr<KeyRecord>> index_ LARDER_GUARDED_BY(mutex_);
   std::unique_ptr<ReturnModel> returns_ LARDER_GUARDED_BY(mutex_);
+  std::unique_ptr<Guard> guard_ LARDER_GUARDED_BY(mutex_);  // of a guarded policy only
   std::unique_ptr<KeyHistory> history_ LARDER_GUARDED_BY(mutex_);
   std::vector<Slot*> slots_ LARDER_GUARDED_BY(mutex_);         // every slot ever made
   std::vector<Standing> standings_ LARDER_GUARDED_BY(mutex_);  // of each of them, by Slot::index
