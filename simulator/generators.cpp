@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <larder/error.hpp>
 #include <numeric>
 #include <utility>
@@ -168,7 +169,7 @@ class Lengths final : public KeySequence {
   explicit Lengths(std::uint64_t keys) : median_(static_cast<double>(keys) / 4) {}
   std::uint64_t next(Random& random) override {
     const double drawn = median_ * power_of_two(spread * random.normal());
-    return multiple * std::max<std::uint64_t>(static_cast<std::uint64_t>(drawn + 0.5), 1);
+    return multiple * std::max<std::uint64_t>(static_cast<std::uint64_t>(std::llround(drawn)), 1);
   }
 
  private:

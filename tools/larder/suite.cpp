@@ -124,6 +124,7 @@ std::string table(const SuiteResult& result) {
 
 std::string picture(const SuiteResult& result, const std::string& heading) {
   std::vector<std::string> budgets;
+  budgets.reserve(simulator::suite_budgets.size());
   for (const auto percent : simulator::suite_budgets) budgets.push_back(fmt::format("{} %", percent));
   std::vector<Chart> charts;
   for (const auto pattern : simulator::patterns) {

@@ -119,8 +119,9 @@ std::string line_charts(const std::string& heading, const std::vector<std::strin
     out += fmt::format("<text x=\"{:.0f}\" y=\"48\">{}</text>\n", left + 36, series[i]);
   }
   for (std::size_t i = 0; i < charts.size(); ++i) {
+    const std::size_t row = i / columns;
     out += fmt::format("<g transform=\"translate({:.0f},{:.0f})\">\n", cell_width * static_cast<double>(i % columns),
-                       top + cell_height * static_cast<double>(i / columns));
+                       top + cell_height * static_cast<double>(row));
     out += drawn(charts[i], x_labels);
     out += "</g>\n";
   }
