@@ -3,10 +3,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <larder/handle_cache.hpp>
-#include <utility>
 
+#include "open_leases.hpp"
 #include "simulated_factory.hpp"
 
 namespace larder::simulator {
@@ -14,17 +13,6 @@ namespace larder::simulator {
 namespace {
 
 using TraceCache = HandleCache<SimulatedFactory<std::string>>;
-
-struct OpenLease {
-  std::chrono::nanoseconds end;
-  std::uint64_t order;
-  Lease<SimulatedFactory<std::string>> lease;
-
-  // std::push_heap keeps the greatest on top; the lease that ends first must be there.
-  friend bool operator<(const OpenLease& a, const OpenLease& b) noexcept {
-    return a.end != b.end ? a.end > b.end : a.order > b.order;
-  }
-};
 
 }  // namespace
 
@@ -40,18 +28,9 @@ struct Replay::State {
       : cache(exactly(budget), {.policy = policy, .max_live = Budget::unlimited, .clock = &device.clock},
               SimulatedFactory<std::string>(device)) {}
 
-  void end_leases_until(std::chrono::nanoseconds time) {
-    while (!open.empty() && open.front().end <= time) {
-      std::pop_heap(open.begin(), open.end());
-      device.clock.advance_to(open.back().end);
-      open.pop_back();
-    }
-  }
-
   SimulatedDevice device;
   TraceCache cache;
-  std::vector<OpenLease> open;  // a heap, the lease that ends first on top
-  std::uint64_t requests = 0;
+  OpenLeases<Lease<SimulatedFactory<std::string>>> open;
   std::chrono::nanoseconds traced_build_time{0};
 };
 
@@ -70,11 +49,10 @@ void Replay::request(const TraceRow& row) {
   }
   state.traced_build_time += row.build;
 
-  state.end_leases_until(row.time);
+  state.open.end_until(row.time, [&state](std::chrono::nanoseconds end) { state.device.clock.advance_to(end); });
   state.device.clock.advance_to(row.time);
   state.device.next_build = {.time = row.build, .bytes = row.bytes};
-  state.open.push_back({row.lease_end(), state.requests++, state.cache.acquire(row.key)});
-  std::push_heap(state.open.begin(), state.open.end());
+  state.open.add(row.lease_end(), state.cache.acquire(row.key));
 }
 
 Stats Replay::stats() const { return state_->cache.stats(); }

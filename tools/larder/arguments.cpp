@@ -78,10 +78,17 @@ const Policy& policy_named(const std::string& name) {
   return *policy;
 }
 
-std::vector<Policy> policies_named(std::string_view names) {
-  std::vector<Policy> policies;
-  for (const std::string& name : split_at_commas(names)) policies.push_back(policy_named(name));
-  return policies;
+void add_policies(CLI::App& app, std::vector<Policy>& policies) {
+  policies = {Policy::value, Policy::lru, Policy::gds};
+  app.add_option_function<std::string>(
+         "--policy",
+         [&policies](const std::string& names) {
+           policies.clear();
+           for (const std::string& name : split_at_commas(names)) policies.push_back(policy_named(name));
+         },
+         "Policies, separated by commas")
+      ->type_name("NAMES")
+      ->default_str("value,lru,gds");
 }
 
 std::vector<std::string> split_at_commas(std::string_view text) {

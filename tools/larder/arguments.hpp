@@ -41,6 +41,7 @@ struct Command {
 [[nodiscard]] Command add_trace(CLI::App& app);
 [[nodiscard]] Command add_suite(CLI::App& app);
 [[nodiscard]] Command add_measure(CLI::App& app);
+[[nodiscard]] Command add_execute(CLI::App& app);
 
 /// Adds an option that takes a whole number of at least `least`; `value` holds the default.
 CLI::Option* add_number(CLI::App& app, const std::string& name, std::int64_t& value, std::int64_t least,
@@ -55,8 +56,8 @@ inline constexpr std::size_t default_max_idle = 64;
 
 /// The policy of that name. @throws CLI::ValidationError
 [[nodiscard]] const Policy& policy_named(const std::string& name);
-/// The policies of these names, separated by commas. @throws CLI::ValidationError
-[[nodiscard]] std::vector<Policy> policies_named(std::string_view names);
+/// Adds --policy, which takes names separated by commas; all built-in policies unless told.
+void add_policies(CLI::App& app, std::vector<Policy>& policies);
 
 /// What stands between the commas; at least one, perhaps empty.
 [[nodiscard]] std::vector<std::string> split_at_commas(std::string_view text);

@@ -39,7 +39,7 @@ ExitCode run(int argc, const char* const* argv) {
       larder::cli::add_trace(app),   larder::cli::add_suite(app),   larder::cli::add_compare(app),
       larder::cli::add_doctor(app),
 #ifdef LARDER_HAVE_FFTW
-      larder::cli::add_measure(app),
+      larder::cli::add_measure(app), larder::cli::add_execute(app),
 #endif
   };
 

@@ -19,7 +19,7 @@ namespace {
 
 struct Replay {
   std::string trace;
-  std::vector<Policy> policies{Policy::value, Policy::lru, Policy::gds};
+  std::vector<Policy> policies;
   Budget budget;
   bool with_bound = false;
   std::optional<std::string> json;
@@ -79,11 +79,7 @@ Command add_replay(CLI::App& app) {
       "Example:\n"
       "  larder replay requests.csv --policy value,lru --max-idle-bytes 256MiB --bound --json result.json");
   sub.add_option("TRACE", replay->trace, "Trace file")->required()->type_name("FILE");
-  sub.add_option_function<std::string>(
-         "--policy", [replay](const std::string& names) { replay->policies = policies_named(names); },
-         "Policies to replay, separated by commas")
-      ->type_name("NAMES")
-      ->default_str("value,lru,gds");
+  add_policies(sub, replay->policies);
   CLI::Option* const by_count = add_max_idle(sub, replay->budget);
   add_max_idle_bytes(sub, replay->budget)->excludes(by_count);
 #ifdef LARDER_HAVE_BOUND

@@ -25,7 +25,7 @@ using simulator::SuiteCase;
 using simulator::SuiteResult;
 
 struct Suite {
-  std::vector<Policy> policies{Policy::value, Policy::lru, Policy::gds};
+  std::vector<Policy> policies;
   std::int64_t seeds = 3;
   std::int64_t first_seed = 100;
   std::int64_t requests = 5000;
@@ -179,11 +179,7 @@ Command add_suite(CLI::App& app) {
       "offline bound with --bound (offline is then a schedule that knows the future), else to gds.\n\n"
       "Example:\n"
       "  larder suite --bound --json suite.json --plot suite.svg");
-  sub.add_option_function<std::string>(
-         "--policy", [suite](const std::string& names) { suite->policies = policies_named(names); },
-         "Policies to replay, separated by commas")
-      ->type_name("NAMES")
-      ->default_str("value,lru,gds");
+  add_policies(sub, suite->policies);
   add_number(sub, "--seeds", suite->seeds, 1, "Traces of each kind");
   add_number(sub, "--first-seed", suite->first_seed, 0, "Seed of the first of them; the others follow");
   add_number(sub, "--requests", suite->requests, 1, "Rows of each trace");
