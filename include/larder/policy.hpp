@@ -32,7 +32,7 @@ struct EntryView {
 /// How a score changes while its key is not used; so often it is computed.
 enum class Aging : std::uint8_t {
   changes,           ///< with every request
-  with_return_rate,  ///< only when EntryView::return_rate does: at each quarter by which the age has grown
+  with_return_rate,  ///< only when EntryView::return_rate does: when the age has grown by a quarter
   holds,             ///< not at all; it is computed as of the key's last use
 };
 

@@ -21,7 +21,7 @@ namespace larder::detail {
 class KeyHistory {
  public:
   /// @param model  hears of keys that are forgotten without having come again
-  explicit KeyHistory(ReturnModel& model) noexcept : model_(model) {}
+  explicit KeyHistory(ReturnModel& model) : model_(model) {}
 
   /// Remembers; what does not fit, or finds no memory, is forgotten.
   void remember(std::uint64_t hash, const KeyUse& use, std::size_t capacity, std::uint64_t time) noexcept;

@@ -12,8 +12,8 @@ namespace {
 constexpr double most_gaps = 1000;
 
 // How many gaps the wider group's chance counts for beside a narrower one's own.
-constexpr double weight_of_all = 2;
-constexpr double weight_of_class = 4;
+constexpr double weight_of_all = 1;
+constexpr double weight_of_class = 6;
 
 // A key's last gaps are kept as their octaves, four bits each.
 constexpr unsigned bits_per_gap = 4;

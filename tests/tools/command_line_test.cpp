@@ -96,7 +96,7 @@ TEST(CommandLine, VersionIsTheProjects) {
 TEST(CommandLine, AloneItPrintsHelpAndFails) {
   const Outcome run = larder({});
   EXPECT_EQ(run.code, 2);
-  for (const char* command : {"churn", "hotcold", "replay", "trace", "suite", "doctor"})
+  for (const char* command : {"churn", "hotcold", "replay", "trace", "suite", "compare", "doctor"})
     EXPECT_THAT(run.out, HasSubstr(command));
 }
 
@@ -558,7 +558,51 @@ TEST(Doctor, TellsWhatItFindsAndJudgesTheEnvironment) {
   EXPECT_THAT(run.out, HasSubstr("set LARDER_CUFFT_LIBRARY to its file"));
 }
 
+TEST(ReplayCommand, WithBoundTellsHowFarAPolicyIsFromIt) {
+  const TemporaryDirectory directory;
+  const std::string path = directory.path("replay.json");
+  // Two places: a (10), b (20) and c (30) are built once by whoever knows that b comes again; lru pushes b out for c.
+  const std::string trace = directory.file("trace.csv",
+                                           "time_ns,key,bytes,build_ns,lease_ns\n"
+                                           "0,a,1,10,0\n1,b,1,20,0\n2,a,1,10,0\n3,c,1,30,0\n4,b,1,20,0\n");
+  const Outcome run = larder({"replay", trace, "--bound", "--policy", "lru", "--max-idle", "2", "--json", path});
+#ifdef LARDER_HAVE_BOUND
+  ASSERT_EQ(run.code, 0) << run.err;
+  EXPECT_EQ(json_of(path), json::parse(R"([{"policy":"lru","requests":5,"builds":4,"build_ns":80,"bound_ns":60,
+                                            "feasible_ns":60,"ratio":1.3333333333333333}])"));
+#else
+  EXPECT_EQ(run.code, 2);
+  EXPECT_THAT(run.err, HasSubstr("without LEMON"));
+#endif
+}
+
 #ifdef LARDER_HAVE_FFTW
+TEST(ExecuteCommand, MakesTheRequestsOfATraceOfRealPlans) {
+  const TemporaryDirectory directory;
+  const std::string path = directory.path("execute.json");
+  // Lengths 16, 32 and 16; the second lease of 16 begins while the first is open. One place.
+  const std::string trace = directory.file("trace.csv",
+                                           "time_ns,key,bytes,build_ns,lease_ns\n"
+                                           "0,a,4352,1,0\n1,b,4608,1,0\n2,a,4352,1,9\n3,a,4352,1,0\n");
+  const Outcome run = larder({"execute", trace, "--policy", "lru", "--max-idle", "1", "--json", path});
+  ASSERT_EQ(run.code, 0) << run.err;
+  const json result = json_of(path);
+  ASSERT_EQ(result.size(), 1U);
+  EXPECT_EQ(result[0]["policy"], "lru");
+  EXPECT_EQ(result[0]["requests"], 4);
+  EXPECT_EQ(result[0]["builds"], 3) << "plans are shared: the last two requests have one";
+  EXPECT_GT(result[0]["build_ns"], 0);
+  EXPECT_GE(result[0]["wall_ns"], result[0]["build_ns"]);
+}
+
+TEST(ExecuteCommand, RefusesAPlanThatWouldTakeMinutes) {
+  const TemporaryDirectory directory;
+  const std::string trace =
+      directory.file("trace.csv", "time_ns,key,bytes,build_ns,lease_ns\n0,a,1,1,0\n1,b,9223372036854775807,1,0\n");
+  const Outcome run = larder({"execute", trace});
+  EXPECT_EQ(run.code, 2);
+  EXPECT_THAT(run.err, HasSubstr("line 3: a plan of 9223372036854775807 bytes"));
+}
 
 TEST(ChurnOnFftw, StaysInsideTheBoundInEverySample) {
   const TemporaryDirectory directory;
