@@ -70,7 +70,7 @@ void ReturnModel::note_uses(KeyUse& use, std::uint64_t count_of_uses, std::uint6
 }
 
 double ReturnModel::chance_of_end(const KeyUse& use, std::size_t octave) const noexcept {
-  const auto blend = [octave](const Gaps& gaps, double wider, double weight) {
+  const auto blend = [](const Gaps& gaps, double wider, double weight) {
     return (gaps.ended + weight * wider) / (gaps.reached + weight);
   };
   // One gap that reached it and one half that ended: nothing is certain.
