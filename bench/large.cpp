@@ -14,7 +14,7 @@ namespace {
 
 using Key = std::uint64_t;
 
-constexpr std::array idle_counts{16, 64, 256, 1000, 10000};
+constexpr std::array idle_counts{16, 64, 256, 1000, 2000, 10000};
 
 template <class Cache>
 void fill(Cache& cache, Key count) {

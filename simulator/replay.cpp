@@ -57,7 +57,9 @@ void Replay::request(const TraceRow& row) {
 
 Stats Replay::stats() const { return state_->cache.stats(); }
 
-std::vector<ReplayResult> replay(const std::string& path, const std::vector<Policy>& policies, const Budget& budget) {
+std::vector<ReplayResult> replay(const std::string& path, const std::vector<Policy>& policies, const Budget& budget,
+                                 const std::function<void(std::uint64_t)>& progress) {
+  constexpr std::uint64_t requests_between_reports = 65536;
   TraceReader trace(path);
   std::vector<Replay> replays;
   replays.reserve(policies.size());
@@ -66,7 +68,7 @@ std::vector<ReplayResult> replay(const std::string& path, const std::vector<Poli
   std::uint64_t requests = 0;
   TraceRow row;
   while (trace.next(row)) {
-    ++requests;
+    if (++requests % requests_between_reports == 0) progress(trace.bytes_read());
     try {
       for (Replay& each : replays) each.request(row);
     } catch (const InvalidArgument& fault) {

@@ -13,6 +13,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <larder/budget.hpp>
 #include <larder/policy.hpp>
 #include <larder/stats.hpp>
@@ -62,8 +63,10 @@ struct ReplayResult {
 /// @param path      trace file; see TraceReader
 /// @param policies  one cache each
 /// @param budget    limits on idle handles; unset fields are unlimited
+/// @param progress  called now and then with the bytes of the file that were read
 /// @throws BadTrace
-[[nodiscard]] std::vector<ReplayResult> replay(const std::string& path, const std::vector<Policy>& policies,
-                                               const Budget& budget);
+[[nodiscard]] std::vector<ReplayResult> replay(
+    const std::string& path, const std::vector<Policy>& policies, const Budget& budget,
+    const std::function<void(std::uint64_t bytes_read)>& progress = [](std::uint64_t) {});
 
 }  // namespace larder::simulator

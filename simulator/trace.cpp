@@ -116,7 +116,9 @@ std::optional<std::string_view> TraceReader::next_line() {
     begin_ = 0;
     end_ = available;
     searched = available;
-    end_ += std::fread(buffer_.data() + end_, 1, buffer_.size() - end_, file_.get());
+    const std::size_t added = std::fread(buffer_.data() + end_, 1, buffer_.size() - end_, file_.get());
+    end_ += added;
+    bytes_read_ += added;
     if (std::ferror(file_.get()) != 0) {
       throw BadTrace(fmt::format("cannot read trace {}: {}", in_quotes(path_), std::generic_category().message(errno)));
     }

@@ -63,6 +63,9 @@ class TraceReader {
   /// @throws BadTrace
   [[nodiscard]] bool next(TraceRow& row);
 
+  /// How much of the file was read, up to a buffer ahead of the rows.
+  [[nodiscard]] std::uint64_t bytes_read() const noexcept { return bytes_read_; }
+
   /// @throws BadTrace naming the file and the line that next() read last
   [[noreturn]] void reject(const std::string& fault) const;
 
@@ -79,6 +82,7 @@ class TraceReader {
   std::vector<char> buffer_;
   std::size_t begin_ = 0;  // buffer_[begin_, end_) is read from the file and not yet handed out
   std::size_t end_ = 0;
+  std::uint64_t bytes_read_ = 0;
   bool at_end_of_file_ = false;
   std::uint64_t line_ = 0;
   std::int64_t last_time_ = 0;

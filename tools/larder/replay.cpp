@@ -5,8 +5,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "arguments.hpp"
@@ -24,11 +27,19 @@ struct Replay {
   bool with_bound = false;
   std::optional<std::string> json;
 
+  std::vector<simulator::ReplayResult> replayed(const Budget& limits) const {
+    std::error_code no_file;  // which the replay then reports
+    const std::uintmax_t size = std::filesystem::file_size(trace, no_file);
+    Progress progress(no_file ? 1 : std::max<std::uintmax_t>(size, 1));
+    return simulator::replay(trace, policies, limits,
+                             [&](std::uint64_t read) { progress.show(read, "", size_in_words(read)); });
+  }
+
   void run() const {
     const JsonFile file(json);
     Budget limits = budget;
     if (!limits.max_idle && !limits.max_idle_bytes) limits.max_idle = default_max_idle;
-    const std::vector<simulator::ReplayResult> results = simulator::replay(trace, policies, limits);
+    const std::vector<simulator::ReplayResult> results = replayed(limits);
 
     std::optional<simulator::OfflineBound> offline;
 #ifdef LARDER_HAVE_BOUND

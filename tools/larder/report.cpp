@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
@@ -169,7 +170,7 @@ void Progress::show(std::uint64_t done, const std::string& line, const std::stri
     return;
   }
   constexpr std::size_t width = 24;
-  const auto share = static_cast<double>(done) / static_cast<double>(total_);
+  const double share = std::min(1.0, static_cast<double>(done) / static_cast<double>(total_));
   const auto filled = static_cast<std::size_t>(share * static_cast<double>(width));
   const std::string bar = std::string(filled, '#') + std::string(width - filled, '.');
   // Carriage return and "erase to end of line", so that a shorter line leaves nothing of a longer one.
