@@ -20,16 +20,16 @@ void Guard::note_use(std::uint64_t hash, double build_cost, double size, Room ro
     auto node = order_.extract(found->second.place);
     node.value() = {score, hash};
     found->second.place = order_.insert(std::move(node)).position;
-    return;
-  }
-  note_cost(shadow_bill_, build_cost);
-  try {
-    const auto place = order_.emplace(score, hash).first;
-    kept_.emplace(hash, Kept{place, size});
-    size_ += size;
-  } catch (const std::bad_alloc&) {
-    clear();
-    return;
+    size_ += size - std::exchange(found->second.size, size);
+  } else {
+    note_cost(shadow_bill_, build_cost);
+    try {
+      const auto place = order_.emplace(score, hash).first;
+      kept_.emplace(hash, Kept{place, size});
+      size_ += size;
+    } catch (const std::bad_alloc&) {
+      clear();
+    }
   }
   while (kept_.size() > room.handles || (size_ > room.size && !kept_.empty())) {
     const auto [lowest, its_hash] = *order_.begin();

@@ -83,6 +83,15 @@ TEST(GuardTest, TheShadowKeepsToTheBytes) {
   EXPECT_EQ(guard.inflation(), 5) << "key 2, at 4 / 2, and then key 1, at 40 / 8";
 }
 
+TEST(GuardTest, TheShadowNoticesThatAHandleHasGrown) {
+  Guard guard;
+  const Guard::Room room{.handles = 100, .size = 10};
+  guard.note_use(1, 10, 5, room);
+  guard.note_use(2, 40, 5, room);
+  guard.note_use(2, 40, 8, room);
+  EXPECT_EQ(guard.inflation(), 2) << "key 1, at 10 / 5, had to go";
+}
+
 TEST(GuardTest, WhatLeftForAnotherReasonIsPaidForByBoth) {
   Guard guard;
   const Guard::Room room{.handles = 100, .size = 1e18};

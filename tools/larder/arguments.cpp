@@ -91,6 +91,19 @@ void add_policies(CLI::App& app, std::vector<Policy>& policies) {
       ->default_str("value,lru,gds");
 }
 
+void TraceChoice::add_options(CLI::App& app) {
+  app.add_option("TRACE", path, "Trace file")->required()->type_name("FILE");
+  add_policies(app, policies);
+  CLI::Option* const by_count = add_max_idle(app, budget_);
+  add_max_idle_bytes(app, budget_)->excludes(by_count);
+}
+
+Budget TraceChoice::limits() const {
+  Budget limits = budget_;
+  if (!limits.max_idle && !limits.max_idle_bytes) limits.max_idle = default_max_idle;
+  return limits;
+}
+
 std::vector<std::string> split_at_commas(std::string_view text) {
   std::vector<std::string> parts;
   for (;;) {

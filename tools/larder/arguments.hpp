@@ -59,6 +59,19 @@ inline constexpr std::size_t default_max_idle = 64;
 /// Adds --policy, which takes names separated by commas; all built-in policies unless told.
 void add_policies(CLI::App& app, std::vector<Policy>& policies);
 
+/// A trace file, and the policies and limits of the caches that get its requests.
+struct TraceChoice {
+  std::string path;
+  std::vector<Policy> policies;
+
+  void add_options(CLI::App& app);
+  /// `default_max_idle` handles when no limit was given.
+  [[nodiscard]] Budget limits() const;
+
+ private:
+  Budget budget_;
+};
+
 /// What stands between the commas; at least one, perhaps empty.
 [[nodiscard]] std::vector<std::string> split_at_commas(std::string_view text);
 

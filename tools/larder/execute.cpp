@@ -44,9 +44,7 @@ std::int64_t length_of(const simulator::TraceRow& row) {
 }
 
 struct Execute {
-  std::string trace;
-  std::vector<Policy> policies;
-  Budget budget;
+  TraceChoice trace;
   bool measure = false;
   bool forget_wisdom = false;
   std::optional<std::string> json;
@@ -62,7 +60,7 @@ class ForgetWisdom final : public Listener {
 
 void Execute::run(const Policy& policy, const Budget& limits, nlohmann::ordered_json& rows) const {
   using simulator::TraceReader;
-  TraceReader reader(trace);
+  TraceReader reader(trace.path);
   ForgetWisdom forget;
   fftw_forget_wisdom();
   fft::fftw::PlanCache plans(
@@ -104,11 +102,10 @@ void Execute::run(const Policy& policy, const Budget& limits, nlohmann::ordered_
 
 void Execute::run() const {
   const JsonFile file(json);
-  Budget limits = budget;
-  if (!limits.max_idle && !limits.max_idle_bytes) limits.max_idle = default_max_idle;
+  const Budget limits = trace.limits();
   auto rows = nlohmann::ordered_json::array();
   fmt::print("{:<8}  {:>12}  {:>12}  {:>12}  {:>12}\n", "policy", "requests", "builds", "build time", "wall time");
-  for (const Policy& policy : policies) run(policy, limits, rows);
+  for (const Policy& policy : trace.policies) run(policy, limits, rows);
   file.write(rows);
 }
 
@@ -125,10 +122,7 @@ Command add_execute(CLI::App& app) {
       "Example:\n"
       "  larder trace jobs --costs measured -o jobs.csv\n"
       "  larder execute jobs.csv --measure --max-idle-bytes 2MiB");
-  sub.add_option("TRACE", execute->trace, "Trace file")->required()->type_name("FILE");
-  add_policies(sub, execute->policies);
-  CLI::Option* const by_count = add_max_idle(sub, execute->budget);
-  add_max_idle_bytes(sub, execute->budget)->excludes(by_count);
+  execute->trace.add_options(sub);
   sub.add_flag("--measure", execute->measure, "Plan with FFTW_MEASURE; FFTW_ESTIMATE without");
   sub.add_flag("--forget-wisdom", execute->forget_wisdom, "Let FFTW forget after each build what it learned");
   sub.add_option("--json", execute->json, "Write the results to this file")->type_name("FILE");

@@ -21,29 +21,26 @@ namespace larder::cli {
 namespace {
 
 struct Replay {
-  std::string trace;
-  std::vector<Policy> policies;
-  Budget budget;
+  TraceChoice trace;
   bool with_bound = false;
   std::optional<std::string> json;
 
   std::vector<simulator::ReplayResult> replayed(const Budget& limits) const {
     std::error_code no_file;  // which the replay then reports
-    const std::uintmax_t size = std::filesystem::file_size(trace, no_file);
+    const std::uintmax_t size = std::filesystem::file_size(trace.path, no_file);
     Progress progress(no_file ? 1 : std::max<std::uintmax_t>(size, 1));
-    return simulator::replay(trace, policies, limits,
+    return simulator::replay(trace.path, trace.policies, limits,
                              [&](std::uint64_t read) { progress.show(read, "", size_in_words(read)); });
   }
 
   void run() const {
     const JsonFile file(json);
-    Budget limits = budget;
-    if (!limits.max_idle && !limits.max_idle_bytes) limits.max_idle = default_max_idle;
+    const Budget limits = trace.limits();
     const std::vector<simulator::ReplayResult> results = replayed(limits);
 
     std::optional<simulator::OfflineBound> offline;
 #ifdef LARDER_HAVE_BOUND
-    if (with_bound) offline = simulator::offline_bound(simulator::read_trace(trace), limits);
+    if (with_bound) offline = simulator::offline_bound(simulator::read_trace(trace.path), limits);
 #endif
 
     auto rows = nlohmann::ordered_json::array();
@@ -89,10 +86,7 @@ Command add_replay(CLI::App& app) {
       "how long it is used, from time_ns on. The environment changes nothing here.\n\n"
       "Example:\n"
       "  larder replay requests.csv --policy value,lru --max-idle-bytes 256MiB --bound --json result.json");
-  sub.add_option("TRACE", replay->trace, "Trace file")->required()->type_name("FILE");
-  add_policies(sub, replay->policies);
-  CLI::Option* const by_count = add_max_idle(sub, replay->budget);
-  add_max_idle_bytes(sub, replay->budget)->excludes(by_count);
+  replay->trace.add_options(sub);
 #ifdef LARDER_HAVE_BOUND
   sub.add_flag("--bound", replay->with_bound,
                "Add the time below which no cache can stay, even one that knows the future; needs memory for all rows");
