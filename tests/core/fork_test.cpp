@@ -29,9 +29,7 @@ using doubles::SharedFactory;
   } while (false)
 
 // The parent's threads are not in the child, where ThreadSanitizer would call them leaked.
-extern "C" const char* __tsan_default_options() {
-  return "report_thread_leaks=0";
-}  // NOLINT(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp)
+extern "C" const char* __tsan_default_options() { return "report_thread_leaks=0"; }
 
 /// Runs a function in a forked child and tells its result; -1 when the child hung or crashed.
 template <class Function>
