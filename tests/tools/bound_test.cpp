@@ -75,9 +75,9 @@ TEST(OfflineBoundTest, HotKeysAreKeptOverColdOnes) {
   // 16 hot keys and 4 that never come again, in 200 rounds with 16 places: each hot key is built once, each cold one too.
   std::vector<TraceRow> rows;
   for (int round = 0; round < 200; ++round) {
-    for (int hot = 0; hot < 16; ++hot) rows.push_back(row(std::int64_t(rows.size()), "h" + std::to_string(hot), 1));
+    for (int hot = 0; hot < 16; ++hot) rows.push_back(row(std::int64_t(rows.size()), std::to_string(hot), 1));
     for (int cold = 0; cold < 4; ++cold) {
-      rows.push_back(row(std::int64_t(rows.size()), "c" + std::to_string(round * 4 + cold), 1));
+      rows.push_back(row(std::int64_t(rows.size()), std::to_string(16 + round * 4 + cold), 1));
     }
   }
   // A cold handle that comes back takes one of the 16 places for a moment, if only to be evicted.
