@@ -26,14 +26,17 @@
 //     auto enter(const Key&) const;             // makes the key's context current; the returned guard's destructor restores
 //                                               // what was current before and does not throw
 //
-//     // Handles whose work runs on after the return of the lease:
-//     using Stream = ...;                       // ==, copyable
+//     // Handles whose work runs on after the return of the lease. prepare, reset and the members below are called on hits,
+//     // outside enter(): they make the context current where they need it.
+//     using Stream = ...;                       // copyable, default constructible
 //     using Event  = ...;                       // default constructible; destroyed inside enter()
+//     std::uint64_t stream_id(const Key&, Stream) const;  // never 0, never that of another stream, now or later
 //     void prepare(const Key&, Handle&, Stream);          // replaces prepare(key, handle)
 //     void record(const Key&, Event&, Stream);            // at return: event = all work given to the stream so far
 //     void wait(const Key&, Stream, const Event&);        // at acquire for another stream: order its work after the event
+//     bool done(const Key&, const Event&) const;          // whether the event's work is done; does not block
 //     void synchronize(const Key&, const Event&);         // before destroy: block until the event's work is done
-//     bool capturing(const Key&, Stream) const;           // optional: no build now, a miss is WouldBuild
+//     bool capturing(const Key&, Stream) const;           // optional: the stream's work goes into a graph, to run later
 //   };
 //
 // The cache calls a factory from many threads at once, except as domain() forbids, and with no cache lock held. Each
@@ -78,11 +81,12 @@ concept ContextFactory = HandleFactory<F> && requires(const F& factory, const ty
 /// A factory whose handles' work outlives the lease on a stream.
 template <class F>
 concept StreamFactory = HandleFactory<F> && std::default_initializable<typename F::Event> &&
-    std::equality_comparable<typename F::Stream> && std::copyable<typename F::Stream> &&
-    std::default_initializable<typename F::Stream> &&
+    std::copyable<typename F::Stream> && std::default_initializable<typename F::Stream> &&
     requires(F& factory, const typename F::Key& key, typename F::Event& event, typename F::Stream stream) {
+  { factory.stream_id(key, stream) } -> std::convertible_to<std::uint64_t>;
   factory.record(key, event, stream);
   factory.wait(key, stream, event);
+  { factory.done(key, event) } -> std::convertible_to<bool>;
   factory.synchronize(key, event);
 };
 

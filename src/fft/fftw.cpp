@@ -255,7 +255,7 @@ PlanKey::PlanKey(PlanSpec spec, const PlanOptions& options, int input_alignment,
     throw InvalidSpec("fftw: scale is " + std::to_string(spec_.scale()) +
                       ", but FFTW does not scale; scale the result yourself");
   }
-  if (spec_.context() != DeviceContext{}) throw InvalidSpec("fftw: a plan for the host has no device context");
+  if (spec_.context() != gpu::Context{}) throw InvalidSpec("fftw: a plan for the host has no device context");
   if ((flags_ & ~known_flags) != 0) {
     throw InvalidSpec("fftw: flags " + std::to_string(flags_) +
                       " holds bits that are not FFTW's documented planner flags");

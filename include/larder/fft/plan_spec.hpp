@@ -18,6 +18,8 @@
 #include <string>
 #include <vector>
 
+#include <larder/gpu/context.hpp>
+
 namespace larder::fft {
 
 enum class Kind : std::uint8_t { c2c, r2c, c2r, r2r };
@@ -38,13 +40,6 @@ enum class RealKind : std::uint8_t {
   rodft01,
   rodft10,
   rodft11
-};
-
-/// A device context by an identity that is never reused; the default means the host.
-struct DeviceContext {
-  const void* handle = nullptr;
-  std::uint64_t id = 0;
-  friend bool operator==(const DeviceContext&, const DeviceContext&) = default;
 };
 
 /// Where the elements of one side lie, in elements of that side's type. All left out: packed, row-major.
@@ -71,7 +66,7 @@ struct PlanParameters {
   Layout output = {};
   std::vector<RealKind> real_kinds = {};  ///< r2r only, one per dimension
   double scale = 1;                       ///< multiplies the result, where the back end can
-  DeviceContext context = {};
+  gpu::Context context = {};  ///< default: the host
 };
 
 /// A valid transform in normal form; a value type, cheap to compare and to hash.
@@ -100,7 +95,7 @@ class PlanSpec {
   [[nodiscard]] Placement placement() const noexcept { return placement_; }
   [[nodiscard]] const std::vector<RealKind>& real_kinds() const noexcept { return real_kinds_; }
   [[nodiscard]] double scale() const noexcept { return scale_; }
-  [[nodiscard]] const DeviceContext& context() const noexcept { return context_; }
+  [[nodiscard]] const gpu::Context& context() const noexcept { return context_; }
 
   /// Lengths of the data on that side: the last one is n / 2 + 1 on the complex side of r2c and c2r.
   [[nodiscard]] std::vector<std::int64_t> input_lengths() const;
@@ -140,7 +135,7 @@ class PlanSpec {
   std::int64_t input_distance_ = 0;
   std::int64_t output_distance_ = 0;
   double scale_ = 1;
-  DeviceContext context_;
+  gpu::Context context_;
   std::array<std::int64_t, 3 * inline_rank> inline_{};  // lengths, input strides, output strides
   std::vector<std::int64_t> more_;                      // the same for a higher rank
   std::vector<RealKind> real_kinds_;
