@@ -148,6 +148,8 @@ void CacheCore::give_up_idle(const KeyRecord& context_of) noexcept {
 }
 
 Stats CacheCore::stats() {
+  // What a captured graph uses is in use.
+  const auto is_free = [](const Slot& slot) { return is_idle(slot) && !slot.captured.load(std::memory_order_relaxed); };
   drain_deferred();
   Retired retired;
   Stats now;
@@ -162,13 +164,13 @@ Stats CacheCore::stats() {
     now.hits += slot->hits.load(std::memory_order_relaxed);
     if (slot->stage != Slot::Stage::live) continue;
     const std::size_t bytes = slot->bytes.load(std::memory_order_relaxed);
-    const bool idle = is_idle(*slot);
+    const bool idle = is_free(*slot);
     ++(idle ? now.idle : now.leased);
     (idle ? now.idle_bytes : now.leased_bytes) += bytes;
   }
   for (const auto& [hash, record] : index_) {
     for (const Slot* slot = record->slots; slot != nullptr; slot = slot->next_of_key) {
-      if (slot->stage == Slot::Stage::live && is_idle(*slot)) {
+      if (slot->stage == Slot::Stage::live && is_free(*slot)) {
         ++now.idle_keys;
         break;
       }

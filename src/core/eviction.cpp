@@ -114,6 +114,10 @@ void CacheCore::lock_every_return() noexcept {
 }
 
 Word CacheCore::keep(Slot& slot, Retired& retired) noexcept {
+  if (slot.captured.load(std::memory_order_relaxed)) {
+    (void)slot.keep(false);
+    return 0;
+  }
   const bool too_large = slot.bytes.load(std::memory_order_relaxed) > limits_.idle_bytes;
   if (too_large || limits_.idle_age <= std::chrono::nanoseconds::zero()) {
     slot.cause = too_large ? EvictionCause::bytes : EvictionCause::age;
@@ -240,7 +244,7 @@ double CacheCore::score(KeyRecord& record, const Slot& slot, std::size_t spare) 
 }
 
 bool CacheCore::evict(Slot& slot, EvictionCause cause, Retired& retired) noexcept {
-  if (!slot.retire_idle()) return false;
+  if (slot.captured.load(std::memory_order_relaxed) || !slot.retire_idle()) return false;
   slot.cause = cause;
   take_out(slot, retired);
   return true;

@@ -3,6 +3,7 @@
 // Requests that take the mutex: acquire (hit, build, join a build, wait for a return), prewarm, and the return of a lease.
 #include <algorithm>
 #include <exception>
+#include <tuple>
 #include <utility>
 
 #include <larder/error.hpp>
@@ -18,6 +19,23 @@ constexpr double newest_cost_weight = 0.3;
 // A deferred return may wake nobody, so whoever waits looks for one this often.
 constexpr std::chrono::milliseconds deferred_poll{5};
 
+/// A handle that a graph uses serves only other captures of its stream, whose graphs run one after the other with it.
+bool serves(const Slot& slot, const Request& request) noexcept {
+  return !slot.captured.load(std::memory_order_relaxed) ||
+         (request.capturing && slot.stream.load(std::memory_order_relaxed) == request.stream);
+}
+
+/// Whether the request would rather have `a` than `b`: one that a graph of its stream uses already, else the one used last
+/// on its stream, else the one whose work has had the longest time to end; without streams the one returned last.
+bool better(const Slot& a, const Slot& b, const Request& request) noexcept {
+  const auto order = [&request](const Slot& slot) {
+    const bool same_stream = slot.stream.load(std::memory_order_relaxed) == request.stream;
+    return std::tuple(slot.captured.load(std::memory_order_relaxed), same_stream);
+  };
+  if (order(a) != order(b)) return order(a) > order(b);
+  return std::get<1>(order(a)) ? returned_at(a) > returned_at(b) : returned_at(a) < returned_at(b);
+}
+
 }  // namespace
 
 KeyRecord* CacheCore::find(Request request) const {
@@ -28,27 +46,49 @@ KeyRecord* CacheCore::find(Request request) const {
   return nullptr;
 }
 
-Slot* CacheCore::claim_newest(KeyRecord& record) noexcept {
+Slot* CacheCore::claim_best(KeyRecord& record, const Request& request) noexcept {
   for (;;) {
-    Slot* newest = nullptr;
+    Slot* best = nullptr;
     for (Slot* slot = record.slots; slot != nullptr; slot = slot->next_of_key) {
       if (slot->stage != Slot::Stage::live) continue;
       const Word word = slot->word();
-      if (retiring(word) || (!shared_ && leases(word) > 0)) continue;
-      if (newest == nullptr || returned_at(*slot) > returned_at(*newest)) newest = slot;
+      if (retiring(word) || (!shared_ && leases(word) > 0) || !serves(*slot, request)) continue;
+      if (best == nullptr || better(*slot, *best, request)) best = slot;
     }
-    if (newest == nullptr) return nullptr;
+    if (best == nullptr) return nullptr;
     // Without the mutex another thread may be quicker; then look again.
-    if (!newest->claim_locked(shared_)) continue;
-    newest->hits.fetch_add(1, std::memory_order_relaxed);
-    if (!may_unlock()) {
-      newest->set_unlocked(false);
-      if (newest->in_budget) leave_budget(*newest);
-    } else if (newest->in_budget || fits_in_budget(*newest)) {
-      if (newest->set_unlocked(true) && !newest->in_budget) enter_budget(*newest);
+    if (!best->claim_locked(shared_)) continue;
+    best->hits.fetch_add(1, std::memory_order_relaxed);
+    if (request.capturing || !may_unlock()) {
+      best->set_unlocked(false);
+      if (best->in_budget) leave_budget(*best);
+    } else if (best->in_budget || fits_in_budget(*best)) {
+      if (best->set_unlocked(true) && !best->in_budget) enter_budget(*best);
     }
-    return newest;
+    return best;
   }
+}
+
+Slot* CacheCore::claim_idle(Request request) {
+  drain_deferred();
+  Retired retired;
+  Slot* slot = nullptr;
+  {
+    const MutexLock lock(mutex_);
+    if (closed_) throw Closed("acquire: the cache is being destroyed");
+    advance_epoch();
+    expire(retired);
+    KeyRecord* const record = find(request);
+    if (record != nullptr) slot = claim_best(*record, request);
+  }
+  settle(retired);
+  return slot;
+}
+
+bool CacheCore::worth_another(const Slot& slot, std::chrono::nanoseconds pending) noexcept {
+  const MutexLock lock(mutex_);
+  return static_cast<double>(pending.count()) >= slot.record->use.build_cost && fits_in_budget(slot) &&
+         live_ + building_ < max_live_;
 }
 
 Slot* CacheCore::acquire_slow(Request request, OnMiss on_miss, Deadline deadline) {
@@ -76,7 +116,7 @@ Slot* CacheCore::acquire_slow(Request request, OnMiss on_miss, Deadline deadline
       if (closed_) throw Closed("acquire: the cache is being destroyed");
       KeyRecord* const record = find(request);
       if (record != nullptr) {
-        slot = claim_newest(*record);
+        slot = claim_best(*record, request);
         if (slot != nullptr) {
           // After a wait it is a miss that a returned handle served.
           if (missed) slot->hits.fetch_sub(1, std::memory_order_relaxed);
@@ -212,6 +252,8 @@ Slot& CacheCore::start_build(Request request) {
   slot.next_of_key = record->slots;
   slot.condemned = false;
   slot.forget.store(false, std::memory_order_relaxed);
+  slot.captured.store(false, std::memory_order_relaxed);
+  slot.stream.store(0, std::memory_order_relaxed);
   standings_[slot.index].seen_hits = slot.hits.load(std::memory_order_relaxed);
   slot.bytes.store(0, std::memory_order_relaxed);
   slot.alone = record->slots == nullptr;
@@ -349,7 +391,9 @@ void CacheCore::prewarm_slow(Request request, std::size_t count) {
       for (const Slot* of_key = record == nullptr ? nullptr : record->slots; of_key != nullptr;
            of_key = of_key->next_of_key) {
         const Word word = of_key->word();
-        if (of_key->stage == Slot::Stage::live && !retiring(word) && (shared_ || leases(word) == 0)) ++there;
+        const bool captured = of_key->captured.load(std::memory_order_relaxed);
+        if (of_key->stage == Slot::Stage::live && !retiring(word) && !captured && (shared_ || leases(word) == 0))
+          ++there;
         building = building || of_key->stage == Slot::Stage::building;
       }
       const std::size_t wanted = std::min({count, limits_.idle, limits_.idle_per_key, shared_ ? 1 : count});
@@ -367,7 +411,7 @@ void CacheCore::prewarm_slow(Request request, std::size_t count) {
 void CacheCore::return_slow(Slot& slot, std::size_t bytes, Return how) noexcept {
   Retired retired;
   Word kept = 0;
-  const std::uint64_t hash = slot.hash;
+  const std::uint64_t hash = hash_on_stream(slot.hash, slot.stream.load(std::memory_order_relaxed));
   {
     const MutexLock lock(mutex_);
     advance_epoch();

@@ -18,7 +18,6 @@ std::string last_loader_error() {
 }
 
 std::string file_of(void* library, const std::string& otherwise) {
-
   char origin[4096];
   if (dlinfo(library, RTLD_DI_ORIGIN, origin) != 0) return otherwise;
   const std::size_t slash = otherwise.rfind('/');

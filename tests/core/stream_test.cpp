@@ -6,6 +6,7 @@
 #include <random>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -13,13 +14,17 @@
 
 #include <larder/handle_cache.hpp>
 
+#include "doubles/fake_clock.hpp"
 #include "doubles/fake_device.hpp"
 
 namespace larder::core_tests {
 namespace {
 
+using namespace std::chrono_literals;
+
 using doubles::DeviceContext;
 using doubles::DeviceHook;
+using doubles::DevicePlan;
 using doubles::DeviceStream;
 using doubles::FakeDevice;
 using doubles::StreamPlans;
@@ -133,9 +138,190 @@ TEST_F(StreamTest, EveryDestroyComesAfterTheWork) {
 
 TEST_F(StreamTest, AHandleUsedByThreeStreamsInTurnIsOrderedThroughout) {
   const DeviceStream s3 = device.create_stream();
+  cache.set_budget({.max_idle = 1});
   for (const DeviceStream stream : {s1, s2, s3, s1, s3, s2}) run(8, stream);
   cache.clear();
   EXPECT_EQ(device.created(), 1U);
+}
+
+TEST_F(StreamTest, AStreamGetsTheHandleItUsedLast) {
+  auto on_1 = cache.acquire({context, 8}, s1);
+  auto on_2 = cache.acquire({context, 8}, s2);
+  launch(on_1, s1);
+  launch(on_2, s2);
+  const DevicePlan* const of_1 = *on_1;
+  const DevicePlan* const of_2 = *on_2;
+  on_1.release();
+  on_2.release();
+  count_calls();
+  for (int round = 0; round < 3; ++round) {
+    EXPECT_EQ(*cache.acquire({context, 8}, s1), of_1);
+    EXPECT_EQ(*cache.acquire({context, 8}, s2), of_2);
+  }
+  // Another thread remembers nothing and finds them all the same.
+  std::thread([&] { EXPECT_EQ(*cache.acquire({context, 8}, s1), of_1); }).join();
+  EXPECT_EQ(calls["wait"], 0);
+  EXPECT_EQ(cache.stats().hits, 7U);
+}
+
+TEST_F(StreamTest, AnotherStreamGetsAHandleWhoseWorkIsDoneBeforeOneToWaitFor) {
+  const DeviceStream s3 = device.create_stream();
+  auto on_1 = cache.acquire({context, 8}, s1);
+  auto on_2 = cache.acquire({context, 8}, s2);
+  launch(on_1, s1);
+  launch(on_2, s2);
+  const DevicePlan* const of_2 = *on_2;
+  on_1.release();
+  on_2.release();
+  device.finish(s2);
+  count_calls();
+  const auto lease = cache.acquire({context, 8}, s3);
+  EXPECT_EQ(*lease, of_2);
+  EXPECT_EQ(calls["wait"], 0);
+  launch(lease, s3);
+}
+
+TEST_F(StreamTest, WhenAllWorkGoesOnTheHandleReturnedFirstIsWaitedFor) {
+  const DeviceStream s3 = device.create_stream();
+  auto on_1 = cache.acquire({context, 8}, s1);
+  auto on_2 = cache.acquire({context, 8}, s2);
+  launch(on_1, s1);
+  launch(on_2, s2);
+  const DevicePlan* const of_1 = *on_1;
+  on_1.release();
+  on_2.release();
+  count_calls();
+  const auto lease = cache.acquire({context, 8}, s3);
+  EXPECT_EQ(*lease, of_1);
+  EXPECT_EQ(calls["wait"], 1);
+  launch(lease, s3);
+  const Stats stats = cache.stats();
+  EXPECT_EQ(stats.hits, 1U);
+  EXPECT_EQ(stats.misses, 2U);
+}
+
+/// A cache whose builds take 100 ns by a clock that stands still otherwise.
+class WaitOrBuildTest : public StreamTest {
+ protected:
+  WaitOrBuildTest() {
+    *hook = [this](const std::string& member) {
+      ++calls[member];
+      if (member == "create") {
+        clock.advance(100ns);
+        if (fail_creates) throw BuildFailed("fake", 2, "OUT_OF_MEMORY", "size 8");
+      }
+    };
+    run_timed(s1);
+    run_timed(s2);  // from here on it is known that streams share the handle
+  }
+  void run_timed(DeviceStream stream) {
+    const auto lease = timed.acquire({context, 8}, stream);
+    launch(lease, stream);
+  }
+
+  doubles::FakeClock clock;
+  bool fail_creates = false;
+  HandleCache<StreamPlans> timed{{.max_idle = 2}, {.clock = &clock}, StreamPlans(device, hook)};
+};
+
+TEST_F(WaitOrBuildTest, WorkThatWentOnForLessThanABuildIsWaitedFor) {
+  clock.advance(99ns);
+  run_timed(s1);
+  EXPECT_EQ(calls["create"], 1);
+  EXPECT_EQ(calls["wait"], 2);
+}
+
+TEST_F(WaitOrBuildTest, WorkThatWentOnAsLongAsABuildIsNotWaitedFor) {
+  clock.advance(100ns);
+  run_timed(s1);
+  EXPECT_EQ(calls["create"], 2);
+  EXPECT_EQ(calls["wait"], 1);
+  const Stats stats = timed.stats();
+  EXPECT_EQ(stats.hits, 1U);
+  EXPECT_EQ(stats.misses, 2U);
+  EXPECT_EQ(stats.idle, 2U);
+}
+
+TEST_F(WaitOrBuildTest, WorkIsWaitedForWhenTheBudgetWouldNotKeepAnother) {
+  timed.set_budget({.max_idle = 1});
+  clock.advance(1h);
+  run_timed(s1);
+  EXPECT_EQ(calls["create"], 1);
+  EXPECT_EQ(calls["wait"], 2);
+}
+
+TEST_F(WaitOrBuildTest, WorkIsWaitedForWhenTheBuildFails) {
+  clock.advance(1h);
+  fail_creates = true;
+  run_timed(s1);
+  EXPECT_EQ(calls["wait"], 2);
+  EXPECT_EQ(timed.stats().build_failures, 1U);
+  EXPECT_EQ(timed.stats().idle, 1U);
+}
+
+TEST_F(WaitOrBuildTest, TryAcquireWaitsRatherThanBuild) {
+  clock.advance(1h);
+  {
+    const auto lease = timed.try_acquire({context, 8}, s1);
+    launch(lease, s1);
+  }
+  EXPECT_EQ(calls["create"], 1);
+  EXPECT_EQ(calls["wait"], 2);
+}
+
+/// Streams whose work goes into graphs.
+class CaptureTest : public StreamTest {
+ protected:
+  /// What a program does that captures one use of a handle; gives the handle.
+  const DevicePlan* capture(int size, DeviceStream stream) {
+    device.set_capturing(stream, true);
+    const auto lease = cache.acquire({context, size}, stream);
+    device.set_capturing(stream, false);
+    return *lease;
+  }
+};
+
+TEST_F(CaptureTest, AHandleThatAGraphUsesStaysWhateverTheBudget) {
+  cache.prewarm({context, 8});
+  (void)capture(8, s1);
+  cache.set_budget({.max_idle = 0});
+  (void)cache.trim(1U << 20);
+  (void)cache.trim(Budget::unlimited);
+  EXPECT_EQ(device.destroyed(), 0U);
+  const Stats stats = cache.stats();
+  EXPECT_EQ(stats.idle, 0U);
+  EXPECT_EQ(stats.leased, 1U);
+  cache.clear();
+  EXPECT_EQ(device.destroyed(), 1U);
+}
+
+TEST_F(CaptureTest, AHandleThatAGraphUsesServesOnlyFurtherCapturesOfItsStream) {
+  cache.prewarm({context, 8});
+  const DevicePlan* const of_graph = capture(8, s1);
+  EXPECT_EQ(capture(8, s1), of_graph);
+  EXPECT_FALSE(cache.try_acquire({context, 8}, s1));
+  EXPECT_FALSE(cache.try_acquire({context, 8}, s2));
+  device.set_capturing(s2, true);
+  EXPECT_THROW((void)cache.acquire({context, 8}, s2), WouldBuild);
+  EXPECT_NE(*cache.acquire({context, 8}, s1 /* no longer capturing */), of_graph);
+}
+
+TEST_F(CaptureTest, WorkBeforeTheCaptureIsDoneBeforeAGraphMayUseTheHandle) {
+  run(8, s1);
+  count_calls();
+  (void)capture(8, s2);
+  EXPECT_EQ(calls["synchronize"], 1);
+  EXPECT_EQ(calls["wait"], 0);
+  EXPECT_EQ(calls["record"], 0);
+  (void)capture(8, s2);
+  EXPECT_EQ(calls["synchronize"], 1);
+}
+
+TEST_F(CaptureTest, AHandleThatAGraphUsesDoesNotCountAsPrewarmed) {
+  cache.prewarm({context, 8});
+  (void)capture(8, s1);
+  cache.prewarm({context, 8});
+  EXPECT_EQ(device.created(), 2U);
 }
 
 TEST_F(StreamTest, NoBuildWhileTheStreamIsCapturing) {

@@ -119,7 +119,7 @@ class FakeDevice {
     require_usable(plan, "launch");
     if (!(plan.prepared_for == stream)) violate(name(plan) + " launched on a stream it was not prepared for");
     StreamClock& clock = clocks_[stream.number];
-    if (plan.last_stream != 0 && clock[plan.last_stream] < plan.last_launch)
+    if (plan.last_stream != 0 && std::max(clock[plan.last_stream], done_[plan.last_stream]) < plan.last_launch)
       violate(name(plan) + " used by two streams without order between them");
     plan.last_stream = stream.number;
     plan.last_launch = ++clock[stream.number];
@@ -136,6 +136,19 @@ class FakeDevice {
   void synchronize(const StreamClock& until) {
     const std::lock_guard lock(mutex_);
     merge(done_, until);
+  }
+  /// Whether the host knows that all of it is done.
+  [[nodiscard]] bool done(const StreamClock& until) const {
+    const std::lock_guard lock(mutex_);
+    return std::all_of(until.begin(), until.end(), [this](const auto& entry) {
+      const auto known = done_.find(entry.first);
+      return entry.second == 0 || (known != done_.end() && known->second >= entry.second);
+    });
+  }
+  /// Everything given to the stream so far, and what that waits for, is done.
+  void finish(DeviceStream stream) {
+    const std::lock_guard lock(mutex_);
+    merge(done_, clocks_[stream.number]);
   }
   void set_capturing(DeviceStream stream, bool on) {
     const std::lock_guard lock(mutex_);
@@ -356,21 +369,36 @@ class StreamPlans : public ContextPlans {
   using Event = DeviceEvent;
   using ContextPlans::ContextPlans;
 
-  void prepare(const Key&, Handle& handle, Stream stream) {
+  [[nodiscard]] std::uint64_t stream_id(const Key&, Stream stream) const {
+    return static_cast<std::uint64_t>(stream.number) + 1;
+  }
+  void prepare(const Key& key, Handle& handle, Stream stream) {
+    const CurrentContext inside = enter(key);
     device().touch(*handle, "prepare");
     call("prepare");
     handle->prepared_for = stream;
   }
-  void record(const Key&, Event& event, Stream stream) {
+  void reset(const Key& key, Handle& handle) {
+    const CurrentContext inside = enter(key);
+    ContextPlans::reset(key, handle);
+  }
+  void record(const Key& key, Event& event, Stream stream) {
+    const CurrentContext inside = enter(key);
     call("record");
     event.record(device(), stream);
   }
   void wait(const Key& key, Stream stream, const Event& event) {
+    const CurrentContext inside = enter(key);
     call("wait");
     require_own(key, event, "wait");
     device().wait(stream, event.clock());
   }
+  [[nodiscard]] bool done(const Key&, const Event& event) const {
+    call("done");
+    return device().done(event.clock());
+  }
   void synchronize(const Key& key, const Event& event) {
+    const CurrentContext inside = enter(key);
     call("synchronize");
     require_own(key, event, "synchronize");
     device().synchronize(event.clock());

@@ -70,6 +70,8 @@ class Retired {
 struct Request {
   const void* key;
   std::uint64_t hash;
+  std::uint64_t stream = 0;  // its id; 0 for handles whose work is done when the lease ends
+  bool capturing = false;    // the work goes into a graph, to run later
 };
 
 enum class OnMiss : std::uint8_t { build, give_up };
@@ -109,6 +111,11 @@ class CacheCore {
 
   // The path with the mutex. acquire_slow returns nullptr for OnMiss::give_up when there is no handle.
   Slot* acquire_slow(Request request, OnMiss on_miss, Deadline deadline) LARDER_EXCLUDES(mutex_);
+  /// An idle handle that nothing is said about yet: no hit or miss is reported.
+  [[nodiscard]] Slot* claim_idle(Request request) LARDER_EXCLUDES(mutex_);
+  /// Whether building one more handle of this one's key beats waiting for this one, whose work has gone on that long:
+  /// as long as a build takes, so that at least as much is to be expected again; and whether the budget would keep it.
+  [[nodiscard]] bool worth_another(const Slot& slot, std::chrono::nanoseconds pending) noexcept LARDER_EXCLUDES(mutex_);
   void prewarm_slow(Request request, std::size_t count) LARDER_EXCLUDES(mutex_);
   void return_slow(Slot& slot, std::size_t bytes, Return how) noexcept LARDER_EXCLUDES(mutex_);
   void invalidate_if(bool (*gone)(const KeyRecord&, const void* context), const void* context) noexcept
@@ -126,6 +133,7 @@ class CacheCore {
   }
 
   [[nodiscard]] std::uint64_t id() const noexcept { return id_; }
+  [[nodiscard]] std::chrono::nanoseconds now() const noexcept { return clock_.now(); }
   [[nodiscard]] Listener* listener() const noexcept { return listener_; }
   void notify_hit(const Slot& slot) noexcept;
 
@@ -152,7 +160,7 @@ class CacheCore {
 
   // Requests
   [[nodiscard]] KeyRecord* find(Request request) const LARDER_REQUIRES(mutex_);
-  [[nodiscard]] Slot* claim_newest(KeyRecord& record) noexcept LARDER_REQUIRES(mutex_);
+  [[nodiscard]] Slot* claim_best(KeyRecord& record, const Request& request) noexcept LARDER_REQUIRES(mutex_);
   [[nodiscard]] Slot* join_flight(KeyRecord& record, MutexLock& lock, Request request, Deadline deadline)
       LARDER_REQUIRES(mutex_);
   void wait_for_return(MutexLock& lock, Request request, Deadline deadline) LARDER_REQUIRES(mutex_);

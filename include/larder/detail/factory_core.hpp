@@ -153,6 +153,8 @@ class FactoryCore final : public CacheCore {
     Abandonable<Handle> handle_;
     Abandonable<typename StreamTypes<Factory>::Event> event_;  // marks the end of the work given to stream_
     [[no_unique_address]] Stream stream_{};
+    bool migrates_ = false;                    // streams have taken it over from each other
+    std::chrono::nanoseconds returned_at_{0};  // when its last lease ended; only while it migrates
   };
 
   [[nodiscard]] static auto make(const Budget& budget, const Options& options, Factory factory) {
@@ -184,7 +186,7 @@ class FactoryCore final : public CacheCore {
     stamp(slot);
     // Once the handle is back, the cache may be destroyed: what is needed of it afterwards is read before.
     const std::uint64_t cache = id();
-    const std::uint64_t hash = slot.hash;
+    const std::uint64_t hash = remembered_hash(slot);
     Word after = 0;
     if (bytes == slot.bytes.load(std::memory_order_relaxed) && slot.try_return(after)) {
       remember({cache, hash, &slot, after});
@@ -266,20 +268,118 @@ class FactoryCore final : public CacheCore {
   }
 
   Lease<Factory> lease(const Key& key, const Stream& stream, OnMiss on_miss, Deadline deadline) {
-    const std::uint64_t hash = hash_of(key);
-    Slot* slot = claim_remembered(key, hash);
+    Request request{&key, hash_of(key)};
+    if constexpr (StreamFactory<Factory>) {
+      request.stream = factory_.stream_id(key, stream);
+      request.capturing = is_capturing(key, stream);
+    }
+    Slot* slot = request.capturing ? nullptr : claim_remembered(key, request);
+    bool ordered = false;
     if (slot == nullptr) {
-      const bool capturing = is_capturing(key, stream);
-      slot = static_cast<Slot*>(acquire_slow({&key, hash}, capturing ? OnMiss::give_up : on_miss, deadline));
-      if (slot == nullptr && capturing && on_miss == OnMiss::build) {
-        throw WouldBuild("no idle handle for " + key_in_words(key) +
-                         " and none can be built while the stream is capturing: call prewarm for this key first");
+      if constexpr (StreamFactory<Factory>) {
+        slot = request.capturing ? claim_for_capture(request, on_miss)
+                                 : claim_in_order(request, on_miss, deadline, ordered);
+      } else {
+        slot = static_cast<Slot*>(acquire_slow(request, on_miss, deadline));
       }
       if (slot == nullptr) return {};
-      if constexpr (is_shared) remember({id(), hash, slot, slot->word()});
+      if constexpr (is_shared) remember({id(), request.hash, slot, slot->word()});
     }
-    start_use(*slot, stream);
+    start_use(*slot, request, stream, ordered);
     return Lease<Factory>(*this, *slot);
+  }
+
+  /// A handle for work on a stream: one that the stream itself used last or whose work is done, else the one whose work is
+  /// likely to end first, or a new one when that is worth more than waiting.
+  ///
+  /// @param ordered  set when all work of the handle is known to be done
+  [[nodiscard]] Slot* claim_in_order(const Request& request, OnMiss on_miss, Deadline deadline, bool& ordered) {
+    // What is claimed here and not wanted in the end goes back.
+    struct Claims {
+      FactoryCore& core;
+      Slot* first = nullptr;  // of those on which other streams' work goes on
+      Retired others = {};
+      ~Claims() {
+        if (first != nullptr) core.put_back(*first);
+        while (detail::Slot* const slot = others.pop()) core.put_back(typed(*slot));
+      }
+      [[nodiscard]] Slot* take_first() noexcept { return core.hit(*std::exchange(first, nullptr)); }
+    } pending{*this};
+    while (detail::Slot* const claimed = claim_idle(request)) {
+      Slot& slot = typed(*claimed);
+      const bool same_stream = slot.stream.load(std::memory_order_relaxed) == request.stream;
+      if (same_stream || !slot.event_.has_value() || is_done(slot)) {
+        ordered = !same_stream;
+        return hit(slot);
+      }
+      if (pending.first == nullptr) {
+        pending.first = &slot;
+      } else {
+        pending.others.push(slot);
+      }
+    }
+    if (pending.first == nullptr) return static_cast<Slot*>(acquire_slow(request, on_miss, deadline));
+    const std::chrono::nanoseconds returned_at = pending.first->returned_at_;
+    const bool another = on_miss == OnMiss::build && returned_at > std::chrono::nanoseconds::zero() &&
+                         worth_another(*pending.first, now() - returned_at);
+    if (!another) return pending.take_first();
+    try {
+      return static_cast<Slot*>(acquire_slow(request, on_miss, deadline));
+    } catch (const BuildFailed&) {
+      return pending.take_first();
+    }
+  }
+
+  /// A handle for work that goes into a graph: from now on it is the graph's, which may run at any time.
+  [[nodiscard]] Slot* claim_for_capture(const Request& request, OnMiss on_miss) {
+    detail::Slot* const claimed = claim_idle(request);
+    if (claimed == nullptr) {
+      if (on_miss == OnMiss::give_up) return nullptr;
+      const Key& key = *static_cast<const Key*>(request.key);
+      throw WouldBuild("no idle handle for " + key_in_words(key) +
+                       " and none can be built while the stream is capturing: call prewarm for this key first");
+    }
+    Slot& slot = typed(*claimed);
+    if (!slot.captured.load(std::memory_order_relaxed)) {
+      try {
+        // A graph cannot wait for work outside of it.
+        if (slot.event_.has_value()) factory_.synchronize(slot.key(), *slot.event_);
+      } catch (...) {
+        return_slow(slot, slot.bytes.load(std::memory_order_relaxed), Return::discard);
+        throw;
+      }
+      slot.captured.store(true, std::memory_order_relaxed);
+    }
+    return hit(slot);
+  }
+
+  [[nodiscard]] bool is_done(const Slot& slot) const noexcept {
+    try {
+      return factory_.done(slot.key(), *slot.event_);
+    } catch (...) {
+      return false;  // then the wait for it tells why
+    }
+  }
+
+  [[nodiscard]] Slot* hit(Slot& slot) noexcept {
+    if (listener() != nullptr) [[unlikely]]
+      notify_hit(slot);
+    return &slot;
+  }
+
+  /// Undoes a claim.
+  void put_back(Slot& slot) noexcept {
+    slot.hits.fetch_sub(1, std::memory_order_relaxed);
+    Word after = 0;
+    if (!slot.try_return(after)) return_slow(slot, slot.bytes.load(std::memory_order_relaxed), Return::keep);
+  }
+
+  [[nodiscard]] static std::uint64_t remembered_hash(const Slot& slot) noexcept {
+    if constexpr (StreamFactory<Factory>) {
+      return hash_on_stream(slot.hash, slot.stream.load(std::memory_order_relaxed));
+    } else {
+      return slot.hash;
+    }
   }
 
   [[nodiscard]] bool is_capturing([[maybe_unused]] const Key& key, [[maybe_unused]] const Stream& stream) const {
@@ -290,8 +390,9 @@ class FactoryCore final : public CacheCore {
     }
   }
 
-  [[nodiscard]] Slot* claim_remembered(const Key& key, std::uint64_t hash) {
-    const Remembered* const seen = find_remembered(id(), hash);
+  [[nodiscard]] Slot* claim_remembered(const Key& key, const Request& request) {
+    const Remembered* const seen =
+        find_remembered(id(), StreamFactory<Factory> ? hash_on_stream(request.hash, request.stream) : request.hash);
     if (seen == nullptr || has_deferred()) return nullptr;
     Slot& slot = static_cast<Slot&>(*seen->slot);
     if constexpr (is_shared) {
@@ -301,29 +402,30 @@ class FactoryCore final : public CacheCore {
       if (!slot.claim(seen->word)) return nullptr;
       slot.hits.store(slot.hits.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     }
-    if (!(slot.key() == key)) [[unlikely]] {
-      slot.hits.fetch_sub(1, std::memory_order_relaxed);
-      Word after = 0;
-      if (!slot.try_return(after)) return_slow(slot, slot.bytes.load(std::memory_order_relaxed), Return::keep);
+    bool other_stream = false;
+    if constexpr (StreamFactory<Factory>) other_stream = slot.stream.load(std::memory_order_relaxed) != request.stream;
+    if (other_stream || !(slot.key() == key)) [[unlikely]] {
+      put_back(slot);
       return nullptr;
     }
-    if (listener() != nullptr) [[unlikely]]
-      notify_hit(slot);
-    return &slot;
+    return hit(slot);
   }
 
-  void start_use(Slot& slot, [[maybe_unused]] const Stream& stream) {
+  void start_use(Slot& slot, [[maybe_unused]] const Request& request, [[maybe_unused]] const Stream& stream,
+                 [[maybe_unused]] bool ordered) {
     if constexpr (StreamFactory<Factory> || HasPrepare<Factory>) {
       const Key& key = slot.key();
       try {
-        [[maybe_unused]] const auto inside = enter(key);
         if constexpr (StreamFactory<Factory>) {
-          if (slot.event_.has_value() && !(slot.stream_ == stream)) factory_.wait(key, stream, *slot.event_);
+          if (slot.event_.has_value() && slot.stream.load(std::memory_order_relaxed) != request.stream) {
+            slot.migrates_ = true;
+            if (!ordered && !request.capturing) factory_.wait(key, stream, *slot.event_);
+          }
           slot.stream_ = stream;
-        }
-        if constexpr (HasStreamPrepare<Factory>) {
-          factory_.prepare(key, *slot.handle_, stream);
-        } else if constexpr (HasPrepare<Factory>) {
+          slot.stream.store(request.stream, std::memory_order_relaxed);
+          if constexpr (HasStreamPrepare<Factory>) factory_.prepare(key, *slot.handle_, stream);
+        } else {
+          [[maybe_unused]] const auto inside = enter(key);
           factory_.prepare(key, *slot.handle_);
         }
       } catch (...) {
@@ -338,9 +440,12 @@ class FactoryCore final : public CacheCore {
     if (gone(slot) || !mark_work(slot)) return Return::forget;
     try {
       [[maybe_unused]] const Key& key = slot.key();
-      [[maybe_unused]] const auto inside = enter(key);
-      if constexpr (HasReset<Factory>) factory_.reset(key, *slot.handle_);
-      if constexpr (measures_at_return) bytes = factory_.bytes(key, *slot.handle_);
+      if constexpr (StreamFactory<Factory> && HasReset<Factory>) factory_.reset(key, *slot.handle_);
+      if constexpr (measures_at_return || !StreamFactory<Factory>) {
+        [[maybe_unused]] const auto inside = enter(key);
+        if constexpr (!StreamFactory<Factory> && HasReset<Factory>) factory_.reset(key, *slot.handle_);
+        if constexpr (measures_at_return) bytes = factory_.bytes(key, *slot.handle_);
+      }
       return Return::keep;
     } catch (...) {
       return Return::discard;
@@ -355,13 +460,15 @@ class FactoryCore final : public CacheCore {
   /// Records the end of the lease's work on its stream; when that fails the handle can never be safely destroyed.
   [[nodiscard]] bool mark_work([[maybe_unused]] Slot& slot) noexcept {
     if constexpr (StreamFactory<Factory>) {
+      // What a graph will run is no work of the stream.
+      if (slot.captured.load(std::memory_order_relaxed)) return true;
       try {
-        const auto inside = enter(slot.key());
         if (!slot.event_.has_value()) slot.event_.emplace();
         factory_.record(slot.key(), *slot.event_, slot.stream_);
       } catch (...) {
         return false;
       }
+      if (slot.migrates_) slot.returned_at_ = now();
     }
     return true;
   }
@@ -411,14 +518,17 @@ class FactoryCore final : public CacheCore {
 
   detail::Slot& add_slot() override { return slots_.emplace_back(); }
 
-  void create(detail::Slot& slot) override {
+  void create(detail::Slot& base) override {
+    Slot& slot = typed(base);
+    slot.migrates_ = false;
+    slot.returned_at_ = {};
     const Key& key = typed_key(*slot.record);
     [[maybe_unused]] const auto inside = enter(key);
     if constexpr (HasDomain<Factory>) {
       const std::lock_guard<BuildDomain> alone(factory_.domain());
-      typed(slot).handle_.emplace(factory_.create(key));
+      slot.handle_.emplace(factory_.create(key));
     } else {
-      typed(slot).handle_.emplace(factory_.create(key));
+      slot.handle_.emplace(factory_.create(key));
     }
   }
 

@@ -43,6 +43,11 @@ struct ThreadMemory {
 
 inline constinit thread_local ThreadMemory thread_memory{};
 
+/// What a thread remembers a handle of stream-ordered work by: it looks for one that its stream used last.
+[[nodiscard]] constexpr std::uint64_t hash_on_stream(std::uint64_t hash, std::uint64_t stream) noexcept {
+  return hash ^ (stream * 0x9e3779b97f4a7c15U);
+}
+
 [[nodiscard]] inline ThreadMemory::Set& remembered_set(std::uint64_t cache, std::uint64_t hash) noexcept {
   // Multiplicative hashing spreads keys whose hash is the identity; the cache id keeps two caches' equal keys apart.
   return thread_memory.sets[((hash + cache) * 0x9e3779b97f4a7c15U) >> (64 - ThreadMemory::set_bits)];

@@ -186,13 +186,15 @@ class alignas(64) Slot {
   std::atomic<Word> word_{retiring_bit};
 
  public:
-  KeyRecord* record = nullptr;          // owner; stable while the slot is live
-  std::uint64_t hash = 0;               // owner
-  std::atomic<std::uint64_t> epoch{0};  // owner; when it was last returned: epoch first, then tick
-  std::atomic<std::uint64_t> tick{0};   // owner
-  std::atomic<std::uint64_t> hits{0};   // owner; total over the slot's life, never reset
-  std::atomic<std::size_t> bytes{0};    // owner, with the mutex held
-  std::atomic<bool> forget{false};      // with the mutex held, before R is set: abandoned at the end, not destroyed
+  KeyRecord* record = nullptr;           // owner; stable while the slot is live
+  std::uint64_t hash = 0;                // owner
+  std::atomic<std::uint64_t> epoch{0};   // owner; when it was last returned: epoch first, then tick
+  std::atomic<std::uint64_t> tick{0};    // owner
+  std::atomic<std::uint64_t> hits{0};    // owner; total over the slot's life, never reset
+  std::atomic<std::size_t> bytes{0};     // owner, with the mutex held
+  std::atomic<std::uint64_t> stream{0};  // owner; id of the stream that its last lease was for, if any
+  std::atomic<bool> captured{false};     // owner; a captured graph uses the handle: it is out of the budget, and stays
+  std::atomic<bool> forget{false};       // with the mutex held, before R is set: abandoned at the end, not destroyed
 
   // Everything below: with the mutex held.
   enum class Stage : std::uint8_t { vacant, building, live, leaving };

@@ -66,7 +66,7 @@ struct PlanParameters {
   Layout output = {};
   std::vector<RealKind> real_kinds = {};  ///< r2r only, one per dimension
   double scale = 1;                       ///< multiplies the result, where the back end can
-  gpu::Context context = {};  ///< default: the host
+  gpu::Context context = {};              ///< default: the host
 };
 
 /// A valid transform in normal form; a value type, cheap to compare and to hash.

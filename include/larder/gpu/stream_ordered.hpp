@@ -46,7 +46,10 @@ class StreamOrdered {
     const CurrentContext inside(*driver_, key.context());
     return driver_->done(event.native());
   }
-  void synchronize(const KeyType&, const Event& event) { driver_->synchronize(event.native()); }
+  void synchronize(const KeyType& key, const Event& event) {
+    const CurrentContext inside(*driver_, key.context());
+    driver_->synchronize(event.native());
+  }
 
  protected:
   [[nodiscard]] Driver& driver() const noexcept { return *driver_; }
