@@ -73,7 +73,7 @@ churn() {
 # Prints why that library's cache cannot be measured, if it cannot.
 missing() {
   command -v "$python" >/dev/null || { echo "no $python"; return; }
-  "$python" -c "import $1" 2>/dev/null || echo "$python has no $1"
+  env -u LD_LIBRARY_PATH "$python" -c "import $1" 2>/dev/null || echo "$python has no $1"
 }
 
 peers() {
@@ -90,7 +90,8 @@ peers() {
         echo "$name: skipped, $reason"
         continue
       fi
-      LD_PRELOAD=$bin/larder_count_plans.so "$python" "$here/hot_cold.py" "$name" "$idle" "$hot" "$cold" >>"$lines"
+      # Python has libraries of its own.
+      env -u LD_LIBRARY_PATH LD_PRELOAD="$bin/larder_count_plans.so" "$python" "$here/hot_cold.py" "$name" "$idle" "$hot" "$cold" >>"$lines"
     done
   done <<'RUNS'
 64 1 4

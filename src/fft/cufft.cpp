@@ -372,7 +372,7 @@ Plan PlanFactory::create(const PlanKey& key) {
 
 void PlanFactory::destroy(const PlanKey& key, Plan plan) {
   // A lease that is discarded ends without reset.
-  if (plan.in_area_) areas_->leave(*plan.area_);
+  reset(key, plan);
   measured_->destroyed(key.context().id);
   check(library_->destroy(plan.id_), "cufftDestroy", key);
 }
@@ -391,41 +391,24 @@ void PlanFactory::prepare(const PlanKey& key, Plan& plan, gpu::Stream stream) {
     const gpu::CurrentContext inside = enter(key);
     capture = driver().capture_id(stream);
   }
-  const bool as_before = plan.area_ != nullptr && plan.area_stream_id_ == id && plan.area_capture_id_ == capture;
-  if (as_before && gpu::WorkAreas::reenter(*plan.area_)) [[likely]] {
+  const bool as_before = plan.area_ && plan.area_stream_id_ == id && plan.area_capture_id_ == capture;
+  if (as_before && gpu::WorkAreas::reenter(plan.area_)) [[likely]] {
     plan.in_area_ = true;
     return;
   }
-  enter_area(key, plan, stream, id, capture);
-}
-
-void PlanFactory::enter_area(const PlanKey& key, Plan& plan, gpu::Stream stream, std::uint64_t stream_id,
-                             std::uint64_t capture_id) {
   const gpu::CurrentContext inside = enter(key);
-  const auto enter_once = [&]() -> gpu::WorkArea& {
-    return areas_->enter(key.context(), stream, stream_id, plan.work_size_);
-  };
-  try {
-    plan.area_ = &enter_once();
-  } catch (const gpu::OutOfMemory&) {
-    // Other streams' areas may be unused. During a capture nothing can be waited for.
-    if (capture_id != 0 || areas_->trim() == 0) throw;
-    plan.area_ = &enter_once();
-  }
+  plan.area_ = areas_->enter(key.context(), stream, id, plan.work_size_);
   plan.in_area_ = true;
-  plan.area_stream_id_ = stream_id;
-  plan.area_capture_id_ = capture_id;
-  void* const memory = gpu::data(*plan.area_);
+  plan.area_stream_id_ = id;
+  plan.area_capture_id_ = capture;
+  void* const memory = plan.area_.memory();
   if (memory == plan.work_memory_) return;
   check(library_->set_work_area(plan.id_, memory), "cufftSetWorkArea", key);
   plan.work_memory_ = memory;
 }
 
-void PlanFactory::reset(const PlanKey& key, Plan& plan) {
-  if (!plan.in_area_) return;
-  const gpu::CurrentContext inside = enter(key);
-  areas_->leave(*plan.area_);
-  plan.in_area_ = false;
+void PlanFactory::reset(const PlanKey&, Plan& plan) noexcept {
+  if (std::exchange(plan.in_area_, false)) areas_->leave(plan.area_);
 }
 
 struct Execution {

@@ -70,6 +70,7 @@ class DeviceStream {
   DeviceStream& operator=(const DeviceStream&) = delete;
   ~DeviceStream() { (void)cudaStreamDestroy(stream_); }
   operator cudaStream_t() const noexcept { return stream_; }  // NOLINT(google-explicit-constructor)
+  operator gpu::Stream() const noexcept { return stream_; }   // NOLINT(google-explicit-constructor)
   void synchronize() const { LARDER_CHECK(cudaStreamSynchronize(stream_)); }
 
  private:
