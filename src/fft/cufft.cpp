@@ -377,30 +377,20 @@ void PlanFactory::destroy(const PlanKey& key, Plan plan) {
   check(library_->destroy(plan.id_), "cufftDestroy", key);
 }
 
-void PlanFactory::prepare(const PlanKey& key, Plan& plan, gpu::Stream stream) {
-  const std::uint64_t id = stream_id(key, stream);
-  if (id != plan.stream_id_) {
-    const gpu::CurrentContext inside = enter(key);
-    check(library_->set_stream(plan.id_, stream.native()), "cufftSetStream", key);
-    plan.stream_id_ = id;
-  }
-  if (plan.work_size_ == 0) return;
-  // A graph may run at any time, so what a capture uses is not what the stream uses otherwise.
-  std::uint64_t capture = 0;
-  if (capturing(key, stream)) {
-    const gpu::CurrentContext inside = enter(key);
-    capture = driver().capture_id(stream);
-  }
-  const bool as_before = plan.area_ && plan.area_stream_id_ == id && plan.area_capture_id_ == capture;
-  if (as_before && gpu::WorkAreas::reenter(plan.area_)) [[likely]] {
-    plan.in_area_ = true;
+void PlanFactory::prepare(const PlanKey& key, Plan& plan, gpu::Stream stream, StreamState state) {
+  const bool moves = state.id != plan.stream_id_;
+  if (!moves && (plan.work_size_ == 0 || gpu::WorkAreas::reenter(plan.area_))) [[likely]] {
+    plan.in_area_ = plan.work_size_ != 0;
     return;
   }
   const gpu::CurrentContext inside = enter(key);
-  plan.area_ = areas_->enter(key.context(), stream, id, plan.work_size_);
+  if (moves) {
+    check(library_->set_stream(plan.id_, stream.native()), "cufftSetStream", key);
+    plan.stream_id_ = state.id;
+  }
+  if (plan.work_size_ == 0) return;
+  plan.area_ = areas_->enter(key.context(), stream, state, plan.work_size_);
   plan.in_area_ = true;
-  plan.area_stream_id_ = id;
-  plan.area_capture_id_ = capture;
   void* const memory = plan.area_.memory();
   if (memory == plan.work_memory_) return;
   check(library_->set_work_area(plan.id_, memory), "cufftSetWorkArea", key);

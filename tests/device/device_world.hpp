@@ -27,12 +27,13 @@ inline void check(cudaError_t result, const char* call) {
 }
 #define LARDER_CHECK(CALL) ::larder::device_tests::check(CALL, #CALL)
 
-/// A function of the driver API; the runtime finds it, so that the program starts without a driver.
+/// A function of the driver API as it was in that CUDA version (1000 * major + 10 * minor); the runtime finds it, so that the
+/// program starts without a driver.
 template <class Function>
-Function* driver_function(const char* name) {
+Function* driver_function(const char* name, unsigned version) {
   void* found = nullptr;
   cudaDriverEntryPointQueryResult why{};
-  LARDER_CHECK(cudaGetDriverEntryPointByVersion(name, &found, 12000, cudaEnableDefault, &why));
+  LARDER_CHECK(cudaGetDriverEntryPointByVersion(name, &found, version, cudaEnableDefault, &why));
   if (found == nullptr) throw std::runtime_error(std::string("the driver has no ") + name);
   return reinterpret_cast<Function*>(found);
 }
@@ -82,7 +83,7 @@ class OwnContext {
  public:
   OwnContext() {
     const gpu::Context before = gpu::cuda().current();
-    const auto create = driver_function<CUresult(CUcontext*, unsigned, CUdevice)>("cuCtxCreate");
+    const auto create = driver_function<CUresult(CUcontext*, unsigned, CUdevice)>("cuCtxCreate", 3020);
     CUcontext made = nullptr;
     if (create(&made, 0, 0) != CUDA_SUCCESS) throw std::runtime_error("cuCtxCreate failed");
     context_ = gpu::cuda().current();
@@ -93,7 +94,7 @@ class OwnContext {
   ~OwnContext() { destroy(); }
   void destroy() {
     if (context_.native == nullptr) return;
-    (void)driver_function<CUresult(CUcontext)>("cuCtxDestroy")(static_cast<CUcontext>(context_.native));
+    (void)driver_function<CUresult(CUcontext)>("cuCtxDestroy", 4000)(static_cast<CUcontext>(context_.native));
     context_ = {};
   }
   [[nodiscard]] const gpu::Context& get() const noexcept { return context_; }

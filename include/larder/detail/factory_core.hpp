@@ -54,12 +54,7 @@ concept HasPrepare = requires(F& factory, const Key& key, Handle& handle) {
 template <class F, class Key = typename F::Key, class Handle = typename F::Handle>
 concept HasStreamPrepare = StreamFactory<F> &&
     requires(F& factory, const Key& key, Handle& handle, typename F::Stream stream) {
-  factory.prepare(key, handle, stream);
-};
-template <class F>
-concept HasCapturing = StreamFactory<F> &&
-    requires(const F& factory, const typename F::Key& key, typename F::Stream stream) {
-  { factory.capturing(key, stream) } -> std::convertible_to<bool>;
+  factory.prepare(key, handle, stream, StreamState{});
 };
 template <class F>
 concept HasAlive = requires(const F& factory, const typename F::Key& key) {
@@ -270,8 +265,7 @@ class FactoryCore final : public CacheCore {
   Lease<Factory> lease(const Key& key, const Stream& stream, OnMiss on_miss, Deadline deadline) {
     const std::uint64_t hash = hash_of(key);
     if constexpr (StreamFactory<Factory>) {
-      return lease_on_stream({&key, hash, factory_.stream_id(key, stream), is_capturing(key, stream)}, stream, on_miss,
-                             deadline);
+      return lease_on_stream({&key, hash, factory_.stream_state(key, stream)}, stream, on_miss, deadline);
     }
     Slot* slot = claim_remembered(key, hash);
     if (slot == nullptr) {
@@ -290,13 +284,13 @@ class FactoryCore final : public CacheCore {
 
   Lease<Factory> lease_on_stream(const Request& request, const Stream& stream, OnMiss on_miss,
                                  Deadline deadline) requires StreamFactory<Factory> {
-    bool ordered = request.capturing;
+    bool ordered = request.stream.capturing;
     Slot* slot = nullptr;
-    if (request.capturing) {
+    if (request.stream.capturing) {
       slot = claim_for_capture(request, on_miss);
     } else {
-      slot = claim_remembered(*static_cast<const Key*>(request.key), hash_on_stream(request.hash, request.stream));
-      if (slot != nullptr && slot->stream.load(std::memory_order_relaxed) != request.stream) {
+      slot = claim_remembered(*static_cast<const Key*>(request.key), hash_on_stream(request.hash, request.stream.id));
+      if (slot != nullptr && slot->stream.load(std::memory_order_relaxed) != request.stream.id) {
         put_back(*std::exchange(slot, nullptr));
       }
       if (slot == nullptr) slot = claim_in_order(request, on_miss, deadline, ordered);
@@ -304,13 +298,13 @@ class FactoryCore final : public CacheCore {
     if (slot == nullptr) return {};
     start_use(*slot, [&] {
       const Key& key = slot->key();
-      if (slot->event_.has_value() && slot->stream.load(std::memory_order_relaxed) != request.stream) {
+      if (slot->event_.has_value() && slot->stream.load(std::memory_order_relaxed) != request.stream.id) {
         slot->migrates_ = true;
         if (!ordered) factory_.wait(key, stream, *slot->event_);
       }
       slot->stream_ = stream;
-      slot->stream.store(request.stream, std::memory_order_relaxed);
-      if constexpr (HasStreamPrepare<Factory>) factory_.prepare(key, *slot->handle_, stream);
+      slot->stream.store(request.stream.id, std::memory_order_relaxed);
+      if constexpr (HasStreamPrepare<Factory>) factory_.prepare(key, *slot->handle_, stream, request.stream);
     });
     return Lease<Factory>(*this, *slot);
   }
@@ -333,7 +327,7 @@ class FactoryCore final : public CacheCore {
     } pending{*this};
     while (detail::Slot* const claimed = claim_idle(request)) {
       Slot& slot = typed(*claimed);
-      const bool same_stream = slot.stream.load(std::memory_order_relaxed) == request.stream;
+      const bool same_stream = slot.stream.load(std::memory_order_relaxed) == request.stream.id;
       if (same_stream || !slot.event_.has_value() || is_done(slot)) {
         ordered = !same_stream;
         return hit(slot);
@@ -405,14 +399,6 @@ class FactoryCore final : public CacheCore {
       return hash_on_stream(slot.hash, slot.stream.load(std::memory_order_relaxed));
     } else {
       return slot.hash;
-    }
-  }
-
-  [[nodiscard]] bool is_capturing([[maybe_unused]] const Key& key, [[maybe_unused]] const Stream& stream) const {
-    if constexpr (HasCapturing<Factory>) {
-      return factory_.capturing(key, stream);
-    } else {
-      return false;
     }
   }
 

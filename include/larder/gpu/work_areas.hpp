@@ -16,6 +16,7 @@
 
 #include <larder/gpu/allocator.hpp>
 #include <larder/gpu/driver.hpp>
+#include <larder/stream_state.hpp>
 
 namespace larder::gpu {
 
@@ -47,7 +48,7 @@ class WorkAreas {
   /// While the stream captures, the area is one of that capture alone. When memory is short, unused areas are given up,
   /// except during a capture.
   /// @throws what the allocator throws; DriverError
-  [[nodiscard]] WorkAreaRef enter(const Context& context, Stream stream, std::uint64_t stream_id, std::size_t bytes);
+  [[nodiscard]] WorkAreaRef enter(const Context& context, Stream stream, StreamState state, std::size_t bytes);
 
   /// One more user of an area entered before; false when it was given up meanwhile.
   [[nodiscard]] static bool reenter(const WorkAreaRef& ref) noexcept;
@@ -55,11 +56,11 @@ class WorkAreas {
   /// One user less. An area that was given up is freed in the order of its stream, which must still exist.
   void leave(const WorkAreaRef& ref) noexcept;
 
-  /// Gives up every area that nobody uses, except captured ones. Waits for the device.
+  /// Gives up every area that nobody uses, except captured ones. May wait for the device.
   /// @return bytes freed
   std::size_t trim() noexcept;
 
-  /// Gives up the areas of all captures; their graphs must not run any more. Waits for the device.
+  /// Gives up the areas of all captures; their graphs must not run any more.
   void release_captured() noexcept;
 
   /// The context is gone, and its memory with it.
