@@ -213,8 +213,7 @@ std::uint64_t PlanSpec::compute_hash() const noexcept {
        {static_cast<std::uint64_t>(rank_), static_cast<std::uint64_t>(kind_), static_cast<std::uint64_t>(direction_),
         static_cast<std::uint64_t>(precision_), static_cast<std::uint64_t>(placement_),
         static_cast<std::uint64_t>(batch_), static_cast<std::uint64_t>(input_distance_),
-        static_cast<std::uint64_t>(output_distance_), std::bit_cast<std::uint64_t>(scale_),
-        context_.id}) {
+        static_cast<std::uint64_t>(output_distance_), std::bit_cast<std::uint64_t>(scale_), context_.id}) {
     hash = mix(hash, value);
   }
   for (std::size_t i = 0; i < 3 * rank_; ++i) hash = mix(hash, static_cast<std::uint64_t>(numbers()[i]));
