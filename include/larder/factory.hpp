@@ -30,13 +30,12 @@
 //     // outside enter(): they make the context current where they need it.
 //     using Stream = ...;                       // copyable, default constructible
 //     using Event  = ...;                       // default constructible; destroyed inside enter()
-//     std::uint64_t stream_id(const Key&, Stream) const;  // never 0, never that of another stream, now or later
-//     void prepare(const Key&, Handle&, Stream);          // replaces prepare(key, handle)
+//     StreamState stream_state(const Key&, Stream) const;
+//     void prepare(const Key&, Handle&, Stream, StreamState);  // replaces prepare(key, handle)
 //     void record(const Key&, Event&, Stream);            // at return: event = all work given to the stream so far
 //     void wait(const Key&, Stream, const Event&);        // at acquire for another stream: order its work after the event
 //     bool done(const Key&, const Event&) const;          // whether the event's work is done; does not block
 //     void synchronize(const Key&, const Event&);         // before destroy: block until the event's work is done
-//     bool capturing(const Key&, Stream) const;           // optional: the stream's work goes into a graph, to run later
 //   };
 //
 // The cache calls a factory from many threads at once, except as domain() forbids, and with no cache lock held. Each
@@ -51,6 +50,7 @@
 
 #include <larder/budget.hpp>
 #include <larder/build_domain.hpp>
+#include <larder/stream_state.hpp>
 
 namespace larder {
 
@@ -83,7 +83,7 @@ template <class F>
 concept StreamFactory = HandleFactory<F> && std::default_initializable<typename F::Event> &&
     std::copyable<typename F::Stream> && std::default_initializable<typename F::Stream> &&
     requires(F& factory, const typename F::Key& key, typename F::Event& event, typename F::Stream stream) {
-  { factory.stream_id(key, stream) } -> std::convertible_to<std::uint64_t>;
+  { factory.stream_state(key, stream) } -> std::same_as<StreamState>;
   factory.record(key, event, stream);
   factory.wait(key, stream, event);
   { factory.done(key, event) } -> std::convertible_to<bool>;

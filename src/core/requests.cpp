@@ -19,17 +19,17 @@ constexpr double newest_cost_weight = 0.3;
 // A deferred return may wake nobody, so whoever waits looks for one this often.
 constexpr std::chrono::milliseconds deferred_poll{5};
 
-/// A handle that a graph uses serves only other captures of its stream, whose graphs run one after the other with it.
+/// A handle that a graph uses serves only the capture that it came from.
 bool serves(const Slot& slot, const Request& request) noexcept {
   return !slot.captured.load(std::memory_order_relaxed) ||
-         (request.capturing && slot.stream.load(std::memory_order_relaxed) == request.stream);
+         (request.stream.capturing && slot.stream.load(std::memory_order_relaxed) == request.stream.id);
 }
 
-/// Whether the request would rather have `a` than `b`: one that a graph of its stream uses already, else the one used last
+/// Whether the request would rather have `a` than `b`: one that its own graph uses already, else the one used last
 /// on its stream, else the one whose work has had the longest time to end; without streams the one returned last.
 bool better(const Slot& a, const Slot& b, const Request& request) noexcept {
   const auto order = [&request](const Slot& slot) {
-    const bool same_stream = slot.stream.load(std::memory_order_relaxed) == request.stream;
+    const bool same_stream = slot.stream.load(std::memory_order_relaxed) == request.stream.id;
     return std::tuple(slot.captured.load(std::memory_order_relaxed), same_stream);
   };
   if (order(a) != order(b)) return order(a) > order(b);
@@ -59,7 +59,7 @@ Slot* CacheCore::claim_best(KeyRecord& record, const Request& request) noexcept 
     // Without the mutex another thread may be quicker; then look again.
     if (!best->claim_locked(shared_)) continue;
     best->hits.fetch_add(1, std::memory_order_relaxed);
-    if (request.capturing || !may_unlock()) {
+    if (request.stream.capturing || !may_unlock()) {
       best->set_unlocked(false);
       if (best->in_budget) leave_budget(*best);
     } else if (best->in_budget || fits_in_budget(*best)) {

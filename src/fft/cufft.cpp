@@ -372,60 +372,33 @@ Plan PlanFactory::create(const PlanKey& key) {
 
 void PlanFactory::destroy(const PlanKey& key, Plan plan) {
   // A lease that is discarded ends without reset.
-  if (plan.in_area_) areas_->leave(*plan.area_);
+  reset(key, plan);
   measured_->destroyed(key.context().id);
   check(library_->destroy(plan.id_), "cufftDestroy", key);
 }
 
-void PlanFactory::prepare(const PlanKey& key, Plan& plan, gpu::Stream stream) {
-  const std::uint64_t id = stream_id(key, stream);
-  if (id != plan.stream_id_) {
-    const gpu::CurrentContext inside = enter(key);
-    check(library_->set_stream(plan.id_, stream.native()), "cufftSetStream", key);
-    plan.stream_id_ = id;
-  }
-  if (plan.work_size_ == 0) return;
-  // A graph may run at any time, so what a capture uses is not what the stream uses otherwise.
-  std::uint64_t capture = 0;
-  if (capturing(key, stream)) {
-    const gpu::CurrentContext inside = enter(key);
-    capture = driver().capture_id(stream);
-  }
-  const bool as_before = plan.area_ != nullptr && plan.area_stream_id_ == id && plan.area_capture_id_ == capture;
-  if (as_before && gpu::WorkAreas::reenter(*plan.area_)) [[likely]] {
-    plan.in_area_ = true;
+void PlanFactory::prepare(const PlanKey& key, Plan& plan, gpu::Stream stream, StreamState state) {
+  const bool moves = state.id != plan.stream_id_;
+  if (!moves && (plan.work_size_ == 0 || gpu::WorkAreas::reenter(plan.area_))) [[likely]] {
+    plan.in_area_ = plan.work_size_ != 0;
     return;
   }
-  enter_area(key, plan, stream, id, capture);
-}
-
-void PlanFactory::enter_area(const PlanKey& key, Plan& plan, gpu::Stream stream, std::uint64_t stream_id,
-                             std::uint64_t capture_id) {
   const gpu::CurrentContext inside = enter(key);
-  const auto enter_once = [&]() -> gpu::WorkArea& {
-    return areas_->enter(key.context(), stream, stream_id, plan.work_size_);
-  };
-  try {
-    plan.area_ = &enter_once();
-  } catch (const gpu::OutOfMemory&) {
-    // Other streams' areas may be unused. During a capture nothing can be waited for.
-    if (capture_id != 0 || areas_->trim() == 0) throw;
-    plan.area_ = &enter_once();
+  if (moves) {
+    check(library_->set_stream(plan.id_, stream.native()), "cufftSetStream", key);
+    plan.stream_id_ = state.id;
   }
+  if (plan.work_size_ == 0) return;
+  plan.area_ = areas_->enter(key.context(), stream, state, plan.work_size_);
   plan.in_area_ = true;
-  plan.area_stream_id_ = stream_id;
-  plan.area_capture_id_ = capture_id;
-  void* const memory = gpu::data(*plan.area_);
+  void* const memory = plan.area_.memory();
   if (memory == plan.work_memory_) return;
   check(library_->set_work_area(plan.id_, memory), "cufftSetWorkArea", key);
   plan.work_memory_ = memory;
 }
 
-void PlanFactory::reset(const PlanKey& key, Plan& plan) {
-  if (!plan.in_area_) return;
-  const gpu::CurrentContext inside = enter(key);
-  areas_->leave(*plan.area_);
-  plan.in_area_ = false;
+void PlanFactory::reset(const PlanKey&, Plan& plan) noexcept {
+  if (std::exchange(plan.in_area_, false)) areas_->leave(plan.area_);
 }
 
 struct Execution {

@@ -21,19 +21,15 @@ Library::Library() : file("The CUDA driver", "LARDER_CUDA_LIBRARY", {"libcuda.so
   file.bind(device_get, "cuDeviceGet");
   file.bind(device_get_name, "cuDeviceGetName");
   file.bind(device_total_mem, "cuDeviceTotalMem_v2");
-  file.bind(device_get_attribute, "cuDeviceGetAttribute");
   file.bind(device_primary_ctx_retain, "cuDevicePrimaryCtxRetain");
   file.bind(ctx_get_current, "cuCtxGetCurrent");
   file.bind(ctx_set_current, "cuCtxSetCurrent");
   file.bind(ctx_push_current, "cuCtxPushCurrent_v2");
   file.bind(ctx_pop_current, "cuCtxPopCurrent_v2");
   file.bind(ctx_get_id, "cuCtxGetId");
-  file.bind(ctx_get_device, "cuCtxGetDevice");
-  file.bind(ctx_synchronize, "cuCtxSynchronize");
   file.bind(mem_get_info, "cuMemGetInfo_v2");
   file.bind(mem_alloc, "cuMemAlloc_v2");
   file.bind(mem_free, "cuMemFree_v2");
-  file.bind(mem_alloc_async, "cuMemAllocAsync");
   file.bind(mem_free_async, "cuMemFreeAsync");
   file.bind(stream_get_id, "cuStreamGetId");
   file.bind(stream_is_capturing, "cuStreamIsCapturing");
@@ -134,24 +130,17 @@ class CudaDriver final : public Driver {
     check(cuda_.mem_get_info(&info.free, &info.total), "cuMemGetInfo");
     return info;
   }
-  [[nodiscard]] void* allocate(std::size_t bytes, Stream stream) override {
+  // Not from a memory pool: that memory could not be freed safely once its stream has gone, except by waiting for the whole
+  // context, which breaks every capture in it.
+  [[nodiscard]] void* allocate(std::size_t bytes) override {
     Pointer memory = 0;
-    // What is allocated on a capturing stream belongs to the graph.
-    if (has_memory_pools() && capture_id(stream) == 0) {
-      check(cuda_.mem_alloc_async(&memory, bytes, stream.native()), "cuMemAllocAsync");
-    } else {
-      check(cuda_.mem_alloc(&memory, bytes), "cuMemAlloc");
-    }
+    check(cuda_.mem_alloc(&memory, bytes), "cuMemAlloc");
     return reinterpret_cast<void*>(memory);
   }
   void free(void* memory, Stream stream) noexcept override {
-    // It is no memory of a pool, or its stream has gone: then the driver refuses.
     if (cuda_.mem_free_async(reinterpret_cast<Pointer>(memory), stream.native()) != success) free_when_idle(memory);
   }
-  void free_when_idle(void* memory) noexcept override {
-    (void)cuda_.ctx_synchronize();
-    (void)cuda_.mem_free(reinterpret_cast<Pointer>(memory));
-  }
+  void free_when_idle(void* memory) noexcept override { (void)cuda_.mem_free(reinterpret_cast<Pointer>(memory)); }
 
   // --- Streams -------------------------------------------------------------------------------------------------------
 
@@ -222,13 +211,6 @@ class CudaDriver final : public Driver {
     Device device = 0;
     check(cuda_.device_get(&device, ordinal), "cuDeviceGet");
     return device;
-  }
-  [[nodiscard]] bool has_memory_pools() const {
-    Device device = 0;
-    check(cuda_.ctx_get_device(&device), "cuCtxGetDevice");
-    int supported = 0;
-    check(cuda_.device_get_attribute(&supported, attribute_memory_pools_supported, device), "cuDeviceGetAttribute");
-    return supported != 0;
   }
   [[nodiscard]] int exchange_capture_mode(int mode) const noexcept {
     (void)cuda_.thread_exchange_stream_capture_mode(&mode);

@@ -26,7 +26,6 @@ inline constexpr int capture_status_none = 0;
 inline constexpr int capture_status_active = 1;
 inline constexpr int capture_mode_relaxed = 2;
 inline constexpr unsigned event_disable_timing = 2;
-inline constexpr int attribute_memory_pools_supported = 115;
 
 struct Library {
   /// @throws BackendUnavailable
@@ -40,19 +39,15 @@ struct Library {
   Result (*device_get)(Device* device, int ordinal) = nullptr;
   Result (*device_get_name)(char* name, int size, Device device) = nullptr;
   Result (*device_total_mem)(std::size_t* bytes, Device device) = nullptr;
-  Result (*device_get_attribute)(int* value, int attribute, Device device) = nullptr;
   Result (*device_primary_ctx_retain)(Ctx* context, Device device) = nullptr;
   Result (*ctx_get_current)(Ctx* context) = nullptr;
   Result (*ctx_set_current)(Ctx context) = nullptr;
   Result (*ctx_push_current)(Ctx context) = nullptr;
   Result (*ctx_pop_current)(Ctx* context) = nullptr;
   Result (*ctx_get_id)(Ctx context, unsigned long long* id) = nullptr;
-  Result (*ctx_get_device)(Device* device) = nullptr;
-  Result (*ctx_synchronize)() = nullptr;
   Result (*mem_get_info)(std::size_t* free, std::size_t* total) = nullptr;
   Result (*mem_alloc)(Pointer* memory, std::size_t bytes) = nullptr;
   Result (*mem_free)(Pointer memory) = nullptr;
-  Result (*mem_alloc_async)(Pointer* memory, std::size_t bytes, Str stream) = nullptr;
   Result (*mem_free_async)(Pointer memory, Str stream) = nullptr;
   Result (*stream_get_id)(Str stream, unsigned long long* id) = nullptr;
   Result (*stream_is_capturing)(Str stream, int* status) = nullptr;

@@ -150,14 +150,20 @@ class FakeDevice {
     const std::lock_guard lock(mutex_);
     merge(done_, clocks_[stream.number]);
   }
-  void set_capturing(DeviceStream stream, bool on) {
+  void begin_capture(DeviceStream stream) {
     const std::lock_guard lock(mutex_);
-    capturing_[stream.number] = on;
+    capturing_[stream.number] = ++last_capture_;
   }
-  [[nodiscard]] bool capturing(DeviceStream stream) const {
+  void end_capture(DeviceStream stream) {
+    const std::lock_guard lock(mutex_);
+    capturing_.erase(stream.number);
+  }
+  [[nodiscard]] StreamState stream_state(DeviceStream stream) const {
+    constexpr std::uint64_t first_capture = 1U << 20;
     const std::lock_guard lock(mutex_);
     const auto found = capturing_.find(stream.number);
-    return found != capturing_.end() && found->second;
+    if (found != capturing_.end()) return {.id = first_capture + found->second, .capturing = true};
+    return {.id = static_cast<std::uint64_t>(stream.number) + 1, .capturing = false};
   }
 
   // --- Plans ---------------------------------------------------------------------------------------------------------
@@ -250,7 +256,8 @@ class FakeDevice {
   std::map<int, StreamClock> clocks_;
   std::deque<StreamClock> recorded_;  // of each stream: what its next launch comes after
   StreamClock done_;                  // known to the host to be done
-  std::map<int, bool> capturing_;
+  std::map<int, std::uint64_t> capturing_;
+  std::uint64_t last_capture_ = 0;
   std::deque<DevicePlan> plans_;
   std::uint64_t destroyed_ = 0;
   DeviceContext switch_to_;
@@ -369,10 +376,8 @@ class StreamPlans : public ContextPlans {
   using Event = DeviceEvent;
   using ContextPlans::ContextPlans;
 
-  [[nodiscard]] std::uint64_t stream_id(const Key&, Stream stream) const {
-    return static_cast<std::uint64_t>(stream.number) + 1;
-  }
-  void prepare(const Key& key, Handle& handle, Stream stream) {
+  [[nodiscard]] StreamState stream_state(const Key&, Stream stream) const { return device().stream_state(stream); }
+  void prepare(const Key& key, Handle& handle, Stream stream, StreamState) {
     const CurrentContext inside = enter(key);
     device().touch(*handle, "prepare");
     call("prepare");
@@ -403,7 +408,6 @@ class StreamPlans : public ContextPlans {
     require_own(key, event, "synchronize");
     device().synchronize(event.clock());
   }
-  [[nodiscard]] bool capturing(const Key&, Stream stream) const { return device().capturing(stream); }
 
  private:
   void require_own(const Key& key, const Event& event, const std::string& what) const {

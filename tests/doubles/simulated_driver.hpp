@@ -8,6 +8,10 @@
 // clocks, so a use that is not ordered after the object's last use by another stream is noticed whatever the timing.
 // Memory is accounted per device. Simulated libraries make objects (plans, handles) in the current context and report
 // every use of them. Wrong use never stops a test: it is listed in violations().
+//
+// Captures: what a capturing stream is given goes into a graph, which may run at any time until forget_graphs(). As with
+// CUDA (tried with version 13), asking a capturing stream for its id breaks the capture, and so does any call that may
+// wait or allocate, by any thread that has not relaxed its capture mode.
 #pragma once
 
 #include <cstddef>
@@ -40,7 +44,7 @@ class SimulatedDriver final : public gpu::Driver {
   [[nodiscard]] bool is_current(const gpu::Context& context) noexcept override;
   void set_current(const gpu::Context& context) noexcept override;
   [[nodiscard]] gpu::MemoryInfo memory() override;
-  [[nodiscard]] void* allocate(std::size_t bytes, gpu::Stream stream) override;
+  [[nodiscard]] void* allocate(std::size_t bytes) override;
   void free(void* memory, gpu::Stream stream) noexcept override;
   void free_when_idle(void* memory) noexcept override;
   [[nodiscard]] bool is_default(gpu::Stream stream) const noexcept override;
@@ -69,6 +73,8 @@ class SimulatedDriver final : public gpu::Driver {
   void finish(gpu::Stream stream);
   void begin_capture(gpu::Stream stream);
   void end_capture(gpu::Stream stream);
+  /// All captured graphs are gone.
+  void forget_graphs();
 
   // --- What simulated libraries call ---------------------------------------------------------------------------------
   /// An object in the current context that holds that much device memory. @throws gpu::OutOfMemory
@@ -76,10 +82,10 @@ class SimulatedDriver final : public gpu::Driver {
   /// Reports a call on the object by the host: wrong when destroyed, or when its context is not current or gone.
   void touch(ObjectId object, const std::string& call);
   /// Gives work to a stream that uses the object and, if any, a work area (memory from allocate()). Also wrong: not
-  /// ordered after the object's or the area's last use by another stream, area freed or of another context; a later
-  /// wrong free or destroy is noticed too.
+  /// ordered after the object's or the area's last use by another stream, area freed or of another context, object or area
+  /// used by a graph too.
   void launch(ObjectId object, gpu::Stream stream, const void* work_area = nullptr);
-  /// Wrong also while its work is pending.
+  /// Wrong also while its work is pending, or a graph uses it.
   void destroy_object(ObjectId object);
   /// Whether it was created and not destroyed, in a context that exists.
   [[nodiscard]] bool exists(ObjectId object);
@@ -92,6 +98,8 @@ class SimulatedDriver final : public gpu::Driver {
   void set_hook(std::function<void(const std::string& member)> hook);
   [[nodiscard]] std::vector<std::string> violations();
   void report(const std::string& violation);
+  /// After wrong use on purpose.
+  void forget_violations();
   [[nodiscard]] std::uint64_t objects_created();
   [[nodiscard]] std::uint64_t objects_destroyed();
   /// Device memory in use on that device, by objects and by allocate().

@@ -85,14 +85,14 @@ TEST(PlanSpecCases, C64_EachFieldMakesAnotherKey) {
   flip([](auto& p) { p.output.embed = {6, 9}, p.output.distance = 48; });
   flip([](auto& p) { p.scale = 0.5; });
   flip([](auto& p) { p.scale = -1; });
-  const int device = 0;
+  int device = 0;
   flip([&](auto& p) { p.context = {&device, 1}; });
   flip([&](auto& p) { p.context = {&device, 2}; });
   expect_all_different(all);
 }
 
 TEST(PlanSpecCases, C64_ContextsAtOneAddressAreToldApartByTheirId) {
-  const int device = 0;
+  int device = 0;
   EXPECT_FALSE(PlanSpec({.lengths = {8}, .context = {&device, 1}}) ==
                PlanSpec({.lengths = {8}, .context = {&device, 2}}));
 }

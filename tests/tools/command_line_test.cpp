@@ -558,6 +558,26 @@ TEST(Doctor, TellsWhatItFindsAndJudgesTheEnvironment) {
   EXPECT_THAT(run.out, HasSubstr("set LARDER_CUFFT_LIBRARY to its file"));
 }
 
+TEST(CufftBackend, WithoutADriverItTellsWhatWasLookedForAndFails) {
+  for (const std::string command : {"churn", "hotcold"}) {
+    const TemporaryDirectory directory;
+    const std::string path = directory.path("result.json");
+    const Outcome run =
+        larder({command, "--backend", "cufft", "--json", path}, {"LARDER_CUDA_LIBRARY=/nonexistent/libcuda.so"});
+    EXPECT_EQ(run.code, 1) << command;
+    EXPECT_TRUE(is_one_line(run.err)) << run.err;
+    EXPECT_THAT(run.err, HasSubstr("LARDER_CUDA_LIBRARY names '/nonexistent/libcuda.so'"));
+    EXPECT_EQ(content_of(path), "");
+  }
+}
+
+TEST(CufftBackend, HasNoWisdom) {
+  const Outcome run = larder({"churn", "--backend", "cufft", "--wisdom", "file"});
+  EXPECT_EQ(run.code, 2);
+  EXPECT_TRUE(is_one_line(run.err)) << run.err;
+  EXPECT_THAT(run.err, HasSubstr("--wisdom"));
+}
+
 TEST(ReplayCommand, WithBoundTellsHowFarAPolicyIsFromIt) {
   const TemporaryDirectory directory;
   const std::string path = directory.path("replay.json");

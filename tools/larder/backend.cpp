@@ -27,6 +27,7 @@ constexpr Known known[] = {
 #else
     {"fftw", nullptr, "install FFTW (Debian: libfftw3-dev) and build again"},
 #endif
+    {"cufft", open_cufft, ""},
     {"simulated", open_simulated, ""},
 };
 
@@ -34,8 +35,8 @@ const Known& find(const std::string& name) {
   const auto* const found =
       std::find_if(std::begin(known), std::end(known), [&](const Known& k) { return k.name == name; });
   if (found == std::end(known)) {
-    throw CLI::ValidationError("--backend",
-                               fmt::format("{} is not a back end; give fftw or simulated", simulator::in_quotes(name)));
+    throw CLI::ValidationError(
+        "--backend", fmt::format("{} is not a back end; give fftw, cufft or simulated", simulator::in_quotes(name)));
   }
   return *found;
 }
@@ -49,7 +50,8 @@ void add_backend(CLI::App& app, std::string& name) {
            name = text;
            static_cast<void>(find(text));
          },
-         "Library that makes the plans: fftw, or simulated (plans that cost only virtual time)")
+         "Library that makes the plans: fftw, cufft (on the first GPU), or simulated (plans that cost only virtual "
+         "time)")
       ->type_name("NAME")
       ->default_str(name);
 }

@@ -26,7 +26,7 @@ struct BackendSettings {
   std::optional<std::string> wisdom = std::nullopt;  ///< file of planning results to read first
 };
 
-/// A cache of double precision complex transforms of one library. For one thread at a time.
+/// A cache of complex transforms of one library. For one thread at a time.
 class Backend {
  public:
   Backend() = default;
@@ -53,6 +53,7 @@ void add_backend(CLI::App& app, std::string& name);
 [[nodiscard]] std::unique_ptr<Backend> open_backend(const std::string& name, const BackendSettings& settings);
 
 // The back ends, one file each.
+[[nodiscard]] std::unique_ptr<Backend> open_cufft(const BackendSettings& settings);
 [[nodiscard]] std::unique_ptr<Backend> open_fftw(const BackendSettings& settings);
 [[nodiscard]] std::unique_ptr<Backend> open_simulated(const BackendSettings& settings);
 

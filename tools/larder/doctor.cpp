@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <initializer_list>
 #include <larder/budget.hpp>
+#include <larder/gpu/cuda.hpp>
 #include <larder/policy.hpp>
 #include <map>
 #include <string>
@@ -149,40 +150,16 @@ void report_fftw(const char* precision, const std::string& prefix, const char* v
                              : fmt::format("no threads library ({})", threads.why_not()));
 }
 
-// The parts of the drivers' interfaces that tell how many devices there are.
 void report_cuda_devices() {
-  const Probe driver("LARDER_CUDA_LIBRARY", {"libcuda.so.1"});
-  if (!driver.found()) {
-    fmt::print("  {:<16}none: the driver was not found\n", "NVIDIA");
-    return;
-  }
-  auto* const init = driver.symbol<int(unsigned)>("cuInit");
-  auto* const count_of = driver.symbol<int(int*)>("cuDeviceGetCount");
-  auto* const device_at = driver.symbol<int(int*, int)>("cuDeviceGet");
-  auto* const name_of = driver.symbol<int(char*, int, int)>("cuDeviceGetName");
-  auto* const memory_of = driver.symbol<int(std::size_t*, int)>("cuDeviceTotalMem_v2");
-  if (init == nullptr || count_of == nullptr || device_at == nullptr || name_of == nullptr || memory_of == nullptr) {
-    fmt::print("  {:<16}none: {} is not a CUDA driver\n", "NVIDIA", driver.name());
-    return;
-  }
-  if (const int error = init(0); error != 0) {
-    fmt::print("  {:<16}none: cuInit gave error {}\n", "NVIDIA", error);
-    return;
-  }
-  int count = 0;
-  if (const int error = count_of(&count); error != 0 || count == 0) {
-    fmt::print("  {:<16}none: cuDeviceGetCount gave error {}, count {}\n", "NVIDIA", error, count);
-    return;
-  }
-  for (int i = 0; i < count; ++i) {
-    int device = 0;
-    char name[256] = {};
-    std::size_t bytes = 0;
-    if (device_at(&device, i) != 0 || name_of(name, sizeof name - 1, device) != 0 || memory_of(&bytes, device) != 0) {
-      fmt::print("  NVIDIA {:<9}does not answer\n", i);
-      continue;
+  try {
+    const gpu::CudaInstallation installation = gpu::cuda_installation();
+    for (std::size_t i = 0; i < installation.devices.size(); ++i) {
+      const gpu::CudaDevice& device = installation.devices[i];
+      fmt::print("  NVIDIA {:<9}{}, {} MiB\n", i, device.name, device.memory >> 20U);
     }
-    fmt::print("  NVIDIA {:<9}{}, {} MiB\n", i, name, bytes >> 20U);
+  } catch (const Error& missing) {
+    const std::string why = missing.what();
+    fmt::print("  {:<16}none: {}\n", "NVIDIA", why.substr(0, why.find(';')));
   }
 }
 

@@ -30,6 +30,7 @@
 #include <larder/detail/slot.hpp>
 #include <larder/options.hpp>
 #include <larder/stats.hpp>
+#include <larder/stream_state.hpp>
 
 namespace larder::detail {
 
@@ -70,8 +71,7 @@ class Retired {
 struct Request {
   const void* key;
   std::uint64_t hash;
-  std::uint64_t stream = 0;  // its id; 0 for handles whose work is done when the lease ends
-  bool capturing = false;    // the work goes into a graph, to run later
+  StreamState stream = {};  // its id is 0 for handles whose work is done when the lease ends
 };
 
 enum class OnMiss : std::uint8_t { build, give_up };

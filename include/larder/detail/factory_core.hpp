@@ -54,12 +54,7 @@ concept HasPrepare = requires(F& factory, const Key& key, Handle& handle) {
 template <class F, class Key = typename F::Key, class Handle = typename F::Handle>
 concept HasStreamPrepare = StreamFactory<F> &&
     requires(F& factory, const Key& key, Handle& handle, typename F::Stream stream) {
-  factory.prepare(key, handle, stream);
-};
-template <class F>
-concept HasCapturing = StreamFactory<F> &&
-    requires(const F& factory, const typename F::Key& key, typename F::Stream stream) {
-  { factory.capturing(key, stream) } -> std::convertible_to<bool>;
+  factory.prepare(key, handle, stream, StreamState{});
 };
 template <class F>
 concept HasAlive = requires(const F& factory, const typename F::Key& key) {
@@ -268,24 +263,49 @@ class FactoryCore final : public CacheCore {
   }
 
   Lease<Factory> lease(const Key& key, const Stream& stream, OnMiss on_miss, Deadline deadline) {
-    Request request{&key, hash_of(key)};
+    const std::uint64_t hash = hash_of(key);
     if constexpr (StreamFactory<Factory>) {
-      request.stream = factory_.stream_id(key, stream);
-      request.capturing = is_capturing(key, stream);
+      return lease_on_stream({&key, hash, factory_.stream_state(key, stream)}, stream, on_miss, deadline);
     }
-    Slot* slot = request.capturing ? nullptr : claim_remembered(key, request);
-    bool ordered = false;
+    Slot* slot = claim_remembered(key, hash);
     if (slot == nullptr) {
-      if constexpr (StreamFactory<Factory>) {
-        slot = request.capturing ? claim_for_capture(request, on_miss)
-                                 : claim_in_order(request, on_miss, deadline, ordered);
-      } else {
-        slot = static_cast<Slot*>(acquire_slow(request, on_miss, deadline));
-      }
+      slot = static_cast<Slot*>(acquire_slow({&key, hash}, on_miss, deadline));
       if (slot == nullptr) return {};
-      if constexpr (is_shared) remember({id(), request.hash, slot, slot->word()});
+      if constexpr (is_shared) remember({id(), hash, slot, slot->word()});
     }
-    start_use(*slot, request, stream, ordered);
+    if constexpr (HasPrepare<Factory>) {
+      start_use(*slot, [&] {
+        [[maybe_unused]] const auto inside = enter(slot->key());
+        factory_.prepare(slot->key(), *slot->handle_);
+      });
+    }
+    return Lease<Factory>(*this, *slot);
+  }
+
+  Lease<Factory> lease_on_stream(const Request& request, const Stream& stream, OnMiss on_miss,
+                                 Deadline deadline) requires StreamFactory<Factory> {
+    bool ordered = request.stream.capturing;
+    Slot* slot = nullptr;
+    if (request.stream.capturing) {
+      slot = claim_for_capture(request, on_miss);
+    } else {
+      slot = claim_remembered(*static_cast<const Key*>(request.key), hash_on_stream(request.hash, request.stream.id));
+      if (slot != nullptr && slot->stream.load(std::memory_order_relaxed) != request.stream.id) {
+        put_back(*std::exchange(slot, nullptr));
+      }
+      if (slot == nullptr) slot = claim_in_order(request, on_miss, deadline, ordered);
+    }
+    if (slot == nullptr) return {};
+    start_use(*slot, [&] {
+      const Key& key = slot->key();
+      if (slot->event_.has_value() && slot->stream.load(std::memory_order_relaxed) != request.stream.id) {
+        slot->migrates_ = true;
+        if (!ordered) factory_.wait(key, stream, *slot->event_);
+      }
+      slot->stream_ = stream;
+      slot->stream.store(request.stream.id, std::memory_order_relaxed);
+      if constexpr (HasStreamPrepare<Factory>) factory_.prepare(key, *slot->handle_, stream, request.stream);
+    });
     return Lease<Factory>(*this, *slot);
   }
 
@@ -307,7 +327,7 @@ class FactoryCore final : public CacheCore {
     } pending{*this};
     while (detail::Slot* const claimed = claim_idle(request)) {
       Slot& slot = typed(*claimed);
-      const bool same_stream = slot.stream.load(std::memory_order_relaxed) == request.stream;
+      const bool same_stream = slot.stream.load(std::memory_order_relaxed) == request.stream.id;
       if (same_stream || !slot.event_.has_value() || is_done(slot)) {
         ordered = !same_stream;
         return hit(slot);
@@ -368,7 +388,7 @@ class FactoryCore final : public CacheCore {
   }
 
   /// Undoes a claim.
-  void put_back(Slot& slot) noexcept {
+  [[gnu::noinline]] void put_back(Slot& slot) noexcept {
     slot.hits.fetch_sub(1, std::memory_order_relaxed);
     Word after = 0;
     if (!slot.try_return(after)) return_slow(slot, slot.bytes.load(std::memory_order_relaxed), Return::keep);
@@ -382,17 +402,8 @@ class FactoryCore final : public CacheCore {
     }
   }
 
-  [[nodiscard]] bool is_capturing([[maybe_unused]] const Key& key, [[maybe_unused]] const Stream& stream) const {
-    if constexpr (HasCapturing<Factory>) {
-      return factory_.capturing(key, stream);
-    } else {
-      return false;
-    }
-  }
-
-  [[nodiscard]] Slot* claim_remembered(const Key& key, const Request& request) {
-    const Remembered* const seen =
-        find_remembered(id(), StreamFactory<Factory> ? hash_on_stream(request.hash, request.stream) : request.hash);
+  [[nodiscard]] Slot* claim_remembered(const Key& key, std::uint64_t hash) {
+    const Remembered* const seen = find_remembered(id(), hash);
     if (seen == nullptr || has_deferred()) return nullptr;
     Slot& slot = static_cast<Slot&>(*seen->slot);
     if constexpr (is_shared) {
@@ -402,36 +413,21 @@ class FactoryCore final : public CacheCore {
       if (!slot.claim(seen->word)) return nullptr;
       slot.hits.store(slot.hits.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     }
-    bool other_stream = false;
-    if constexpr (StreamFactory<Factory>) other_stream = slot.stream.load(std::memory_order_relaxed) != request.stream;
-    if (other_stream || !(slot.key() == key)) [[unlikely]] {
+    if (!(slot.key() == key)) [[unlikely]] {
       put_back(slot);
       return nullptr;
     }
     return hit(slot);
   }
 
-  void start_use(Slot& slot, [[maybe_unused]] const Request& request, [[maybe_unused]] const Stream& stream,
-                 [[maybe_unused]] bool ordered) {
-    if constexpr (StreamFactory<Factory> || HasPrepare<Factory>) {
-      const Key& key = slot.key();
-      try {
-        if constexpr (StreamFactory<Factory>) {
-          if (slot.event_.has_value() && slot.stream.load(std::memory_order_relaxed) != request.stream) {
-            slot.migrates_ = true;
-            if (!ordered && !request.capturing) factory_.wait(key, stream, *slot.event_);
-          }
-          slot.stream_ = stream;
-          slot.stream.store(request.stream, std::memory_order_relaxed);
-          if constexpr (HasStreamPrepare<Factory>) factory_.prepare(key, *slot.handle_, stream);
-        } else {
-          [[maybe_unused]] const auto inside = enter(key);
-          factory_.prepare(key, *slot.handle_);
-        }
-      } catch (...) {
-        return_slow(slot, slot.bytes.load(std::memory_order_relaxed), Return::discard);
-        throw;
-      }
+  /// Makes a claimed handle ready for its lease, or gives it up.
+  template <class Prepare>
+  void start_use(Slot& slot, Prepare&& prepare) {
+    try {
+      prepare();
+    } catch (...) {
+      return_slow(slot, slot.bytes.load(std::memory_order_relaxed), Return::discard);
+      throw;
     }
   }
 

@@ -158,12 +158,10 @@ class Plan {
   int id_;
   std::size_t work_size_ = 0;
   std::size_t bytes_ = 0;
-  std::uint64_t stream_id_ = 0;       // of the stream that is set; 0: none yet
-  void* work_memory_ = nullptr;       // that is set
-  gpu::WorkArea* area_ = nullptr;     // entered last
-  std::uint64_t area_stream_id_ = 0;  // the stream and capture that it was entered for
-  std::uint64_t area_capture_id_ = 0;
-  bool in_area_ = false;  // entered and not left
+  std::uint64_t stream_id_ = 0;  // of the stream that is set; 0: none yet
+  void* work_memory_ = nullptr;  // that is set
+  gpu::WorkAreaRef area_;        // that it entered last, for that stream
+  bool in_area_ = false;         // entered and not left
 };
 
 }  // namespace larder::fft::cufft
@@ -207,9 +205,9 @@ class PlanFactory : public gpu::StreamOrdered<PlanKey> {
 
   /// Sets the stream, and the work area of that stream, where they changed.
   /// @throws what the allocator throws; gpu::DriverError; Error with cuFFT's result
-  void prepare(const PlanKey& key, Plan& plan, gpu::Stream stream);
+  void prepare(const PlanKey& key, Plan& plan, gpu::Stream stream, StreamState state);
   /// Leaves the work area.
-  void reset(const PlanKey& key, Plan& plan);
+  void reset(const PlanKey& key, Plan& plan) noexcept;
 
   /// Device memory that the plan holds without its work area: smoothed over similar plans, at least 48 KiB. It is the fall
   /// of the device's free memory around the creation, but the device hands memory out in chunks of 2 MiB that many small
@@ -224,9 +222,6 @@ class PlanFactory : public gpu::StreamOrdered<PlanKey> {
  private:
   PlanFactory(gpu::Driver& driver, const Library& library, std::shared_ptr<gpu::WorkAreas> areas,
               std::shared_ptr<MeasuredBytes> measured);
-
-  void enter_area(const PlanKey& key, Plan& plan, gpu::Stream stream, std::uint64_t stream_id,
-                  std::uint64_t capture_id);
 
   const Library* library_;
   std::shared_ptr<gpu::WorkAreas> areas_;

@@ -10,6 +10,7 @@
 #include <larder/error.hpp>
 #include <larder/gpu/context.hpp>
 #include <larder/gpu/stream.hpp>
+#include <larder/stream_state.hpp>
 
 namespace larder::gpu {
 
@@ -76,22 +77,30 @@ class Driver {
 
   /// Of the current context's device.
   [[nodiscard]] virtual MemoryInfo memory() = 0;
-  /// Device memory for work of that stream, in its order. During capture the memory is not part of the graph.
+  /// Memory of the current context's device.
   /// @throws OutOfMemory
-  [[nodiscard]] virtual void* allocate(std::size_t bytes, Stream stream) = 0;
-  /// Gives memory back once the work given to the stream so far is done.
+  [[nodiscard]] virtual void* allocate(std::size_t bytes) = 0;
+  /// Gives memory back once the work given to the stream so far is done. The stream must not capture.
   virtual void free(void* memory, Stream stream) noexcept = 0;
-  /// Waits for all work of the current context, then gives memory back; for memory whose stream may have gone.
+  /// Gives memory back after all work that may use it; blocks until then.
   virtual void free_when_idle(void* memory) noexcept = 0;
 
   // --- Streams -------------------------------------------------------------------------------------------------------
 
   /// Whether this is a default stream, which belongs to whatever context is current.
   [[nodiscard]] virtual bool is_default(Stream stream) const noexcept = 0;
-  /// Unique for the life of the process, so that a stream at the address of a destroyed one is another; never 0.
+  /// Unique for the life of the process, so that a stream at the address of a destroyed one is another; never 0. Breaks the
+  /// capture of a stream that captures (CUDA's rule).
   [[nodiscard]] virtual std::uint64_t stream_id(Stream stream) = 0;
   /// The capture that the stream is in: never 0, unique per capture; 0 when it is in none.
   [[nodiscard]] virtual std::uint64_t capture_id(Stream stream) = 0;
+
+  [[nodiscard]] StreamState stream_state(Stream stream) {
+    constexpr std::uint64_t of_a_capture = std::uint64_t{1} << 63;
+    const std::uint64_t capture = capture_id(stream);
+    if (capture != 0) return {.id = of_a_capture | capture, .capturing = true};
+    return {.id = stream_id(stream), .capturing = false};
+  }
 
   /// Lets this thread make calls that would otherwise break a capture going on anywhere in the process; until
   /// restore_capture_mode with what it gave.

@@ -3,7 +3,6 @@
 // StreamOrdered: what the factories of all handles have in common whose work runs on streams of a device.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 
 #include <larder/gpu/current_context.hpp>
@@ -30,11 +29,8 @@ class StreamOrdered {
   [[nodiscard]] CurrentContext enter(const KeyType& key) const { return {*driver_, key.context()}; }
   [[nodiscard]] bool alive(const KeyType& key) const noexcept { return driver_->alive(key.context()); }
 
-  [[nodiscard]] std::uint64_t stream_id(const KeyType& key, Stream stream) const {
-    return in_context_of(key, stream, [&] { return driver_->stream_id(stream); });
-  }
-  [[nodiscard]] bool capturing(const KeyType& key, Stream stream) const {
-    return in_context_of(key, stream, [&] { return driver_->capture_id(stream) != 0; });
+  [[nodiscard]] StreamState stream_state(const KeyType& key, Stream stream) const {
+    return in_context_of(key, stream, [&] { return driver_->stream_state(stream); });
   }
   void record(const KeyType& key, Event& event, Stream stream) {
     in_context_of(key, stream, [&] { event.record(*driver_, *events_, key.context(), stream); });

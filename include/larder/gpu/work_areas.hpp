@@ -3,12 +3,11 @@
 // WorkAreas: scratch memory of a device, one area per stream instead of one per handle.
 //
 // Work that one stream runs is in order, so all handles that it uses may share its area. An area never moves: a request
-// for more replaces it by a larger one, and the old one is freed, in the order of the stream, when the last lease that
-// uses it ends. States of an area:
+// for more replaces it by one at least twice as large, so what is replaced sums to no more than what is there. States:
 //
 //   current   the stream's; entered by leases
-//   replaced  a larger one took its place, or trim() gave it up: freed when the last user leaves
-//   captured  a captured graph uses it: kept until release_captured(), as the graph may run at any time
+//   captured  a captured graph uses it: current for that capture alone, and kept until release_captured()
+//   given up  replaced, or taken by trim(): freed by whoever gave it up, or else by the last user that leaves
 #pragma once
 
 #include <cstddef>
@@ -17,11 +16,21 @@
 
 #include <larder/gpu/allocator.hpp>
 #include <larder/gpu/driver.hpp>
+#include <larder/stream_state.hpp>
 
 namespace larder::gpu {
 
-/// Scratch memory that one stream's work shares.
 class WorkArea;
+
+/// An area as a handle remembers it, also when it is not using it.
+struct WorkAreaRef {
+  WorkArea* area = nullptr;
+  std::uint32_t generation = 0;
+
+  explicit operator bool() const noexcept { return area != nullptr; }
+  [[nodiscard]] void* memory() const noexcept;
+  [[nodiscard]] std::size_t bytes() const noexcept;
+};
 
 /// The work areas of all streams of a driver; safe from several threads at once.
 class WorkAreas {
@@ -34,23 +43,24 @@ class WorkAreas {
   WorkAreas(const WorkAreas&) = delete;
   WorkAreas& operator=(const WorkAreas&) = delete;
 
-  /// The stream's area for one more user, grown to at least `bytes`. The context must be current.
+  /// The stream's area for one more user, of at least `bytes`. The context must be current.
   ///
-  /// While the stream captures, the area is one of the capture alone, and stays until release_captured().
+  /// While the stream captures, the area is one of that capture alone. When memory is short, unused areas are given up,
+  /// except during a capture.
   /// @throws what the allocator throws; DriverError
-  [[nodiscard]] WorkArea& enter(const Context& context, Stream stream, std::uint64_t stream_id, std::size_t bytes);
+  [[nodiscard]] WorkAreaRef enter(const Context& context, Stream stream, StreamState state, std::size_t bytes);
 
-  /// One more user of an area entered before; false when it was replaced meanwhile.
-  [[nodiscard]] static bool reenter(WorkArea& area) noexcept;
+  /// One more user of an area entered before; false when it was given up meanwhile.
+  [[nodiscard]] static bool reenter(const WorkAreaRef& ref) noexcept;
 
-  /// One user less. The context must be current when the area may have been replaced.
-  void leave(WorkArea& area) noexcept;
+  /// One user less. An area that was given up is freed in the order of its stream, which must still exist.
+  void leave(const WorkAreaRef& ref) noexcept;
 
-  /// Gives up every area, except captured ones; those in use go when their last user leaves. Waits for the device.
+  /// Gives up every area that nobody uses, except captured ones. May wait for the device.
   /// @return bytes freed
   std::size_t trim() noexcept;
 
-  /// Frees the areas of all captures; their graphs must not run any more.
+  /// Gives up the areas of all captures; their graphs must not run any more.
   void release_captured() noexcept;
 
   /// The context is gone, and its memory with it.
@@ -60,12 +70,8 @@ class WorkAreas {
   [[nodiscard]] std::size_t bytes() const noexcept;
 
  private:
-  struct State;
+  class State;
   std::unique_ptr<State> state_;
 };
-
-/// The memory of an area.
-[[nodiscard]] void* data(const WorkArea& area) noexcept;
-[[nodiscard]] std::size_t size(const WorkArea& area) noexcept;
 
 }  // namespace larder::gpu
