@@ -54,6 +54,7 @@ struct SimulatedCufft::State {
   std::vector<std::string> history;
   std::map<std::string, std::map<std::uint64_t, int>> failures;
   std::vector<MakePlanCall> made;
+  std::vector<int> directions;
   std::uint64_t plans_made = 0;
   std::uint64_t plans_destroyed = 0;
   bool forbidden = false;
@@ -267,13 +268,21 @@ Result execute(const char* function, int id) {
   return success;
 }
 
-Result exec_c2c(int id, void*, void*, int) { return execute("cufftExecC2C", id); }
+Result execute(const char* function, int id, int direction) {
+  {
+    const std::lock_guard lock(instance->mutex);
+    instance->directions.push_back(direction);
+  }
+  return execute(function, id);
+}
+
+Result exec_c2c(int id, void*, void*, int direction) { return execute("cufftExecC2C", id, direction); }
 Result exec_r2c(int id, void*, void*) { return execute("cufftExecR2C", id); }
 Result exec_c2r(int id, void*, void*) { return execute("cufftExecC2R", id); }
-Result exec_z2z(int id, void*, void*, int) { return execute("cufftExecZ2Z", id); }
+Result exec_z2z(int id, void*, void*, int direction) { return execute("cufftExecZ2Z", id, direction); }
 Result exec_d2z(int id, void*, void*) { return execute("cufftExecD2Z", id); }
 Result exec_z2d(int id, void*, void*) { return execute("cufftExecZ2D", id); }
-Result exec(int id, void*, void*, int) { return execute("cufftXtExec", id); }
+Result exec(int id, void*, void*, int direction) { return execute("cufftXtExec", id, direction); }
 
 }  // namespace
 
@@ -336,6 +345,11 @@ std::vector<CallbackCall> SimulatedCufft::callbacks_of(int plan) const {
   std::vector<CallbackCall> calls;
   for (const Callback& callback : state_->plans.at(plan).callbacks) calls.push_back(callback.call);
   return calls;
+}
+
+std::vector<int> SimulatedCufft::directions() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->directions;
 }
 
 std::uint64_t SimulatedCufft::open() const {

@@ -78,6 +78,8 @@ class SimulatedCufft {
   [[nodiscard]] std::vector<MakePlanCall> made() const;
   /// The callbacks of the plan of that cufftHandle.
   [[nodiscard]] std::vector<CallbackCall> callbacks_of(int plan) const;
+  /// The direction of every execution that has one, in order: -1 forward, 1 inverse.
+  [[nodiscard]] std::vector<int> directions() const;
   /// cufftHandles created and not destroyed.
   [[nodiscard]] std::uint64_t open() const;
   /// Plans that were made, and of these the destroyed ones.
