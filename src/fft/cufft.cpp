@@ -141,32 +141,42 @@ MeasuredBytes::PlanSize size_of(const PlanKey& key, std::size_t work_size) {
 /// A plan in the making, destroyed again unless it is taken.
 class HalfMade {
  public:
-  explicit HalfMade(const Library& library) noexcept : library_(library) {}
+  HalfMade(gpu::Driver& driver, const Library& library, const gpu::Context& context) noexcept
+      : driver_(driver), library_(library), context_(context) {}
   ~HalfMade() {
-    if (id != no_plan) (void)library_.destroy(id);
+    if (id == no_plan) return;
+    come_back();
+    (void)library_.destroy(id);
   }
   HalfMade(const HalfMade&) = delete;
   HalfMade& operator=(const HalfMade&) = delete;
   [[nodiscard]] PlanId take() noexcept { return std::exchange(id, no_plan); }
+  /// After a call that may have left another context current.
+  void come_back() noexcept {
+    if (!driver_.is_current(context_)) driver_.set_current(context_);
+  }
 
   PlanId id = no_plan;
 
  private:
+  gpu::Driver& driver_;
   const Library& library_;
+  const gpu::Context& context_;
 };
 
-/// Makes the plan of a HalfMade. @return its work size, or the first result that is not success
 struct Made {
-  Result result;
+  Result result;  ///< the first that is not success
   std::size_t work_size;
 };
 
+/// Makes a plan; what was made of it before a failure is left in `plan`.
 Made make(const Library& library, const PlanKey& key, HalfMade& plan) {
   std::size_t work_size = 0;
   if (const Result result = library.create(&plan.id); result != success) {
     plan.id = no_plan;
     return {result, 0};
   }
+  plan.come_back();
   if (const Result result = library.set_auto_allocation(plan.id, 0); result != success) return {result, 0};
 
   const auto each_callback = [&key](auto&& use) -> Result {
@@ -202,6 +212,7 @@ Made make(const Library& library, const PlanKey& key, HalfMade& plan) {
                                   types.input, key.packed() ? nullptr : output_embed.data(), key.output().stride,
                                   key.output().distance, types.output, key.batch(), &work_size, types.execution);
   if (result != success) return {result, 0};
+  plan.come_back();
 
   result = each_callback([&](const Callback& callback, int type) {
     if (callback.function != nullptr) {
@@ -356,8 +367,9 @@ PlanFactory::PlanFactory(gpu::Driver& driver, const Library& library, std::share
 
 Plan PlanFactory::create(const PlanKey& key) {
   MeasuredBytes::Build build(*measured_, key.context().id, driver().memory().free);
-  HalfMade half(*library_);
+  HalfMade half(driver(), *library_, key.context());
   const Made made = make(*library_, key, half);
+  half.come_back();
   if (made.result != success) {
     if (retryable(made.result)) areas_->trim();
     throw BuildFailed("cufft", made.result, name_of(made.result), key.describe(),

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "doubles/simulated_cufft.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <mutex>
-#include <set>
 #include <utility>
 
 namespace larder::doubles {
@@ -17,11 +17,10 @@ enum : Result { success = 0, invalid_plan = 1, alloc_failed = 2, invalid_value =
 
 constexpr std::size_t kib = 1024;
 
-struct JitCallback {
-  const char* name;
-  const void* code;
-  std::string name_then;
-  std::string code_then;
+struct Callback {
+  CallbackCall call;
+  const char* name = nullptr;  // where an LTO callback's name and code are
+  const void* code = nullptr;
 };
 
 struct Plan {
@@ -32,8 +31,7 @@ struct Plan {
   std::size_t work_size = 0;
   std::optional<void*> stream;
   void* work_area = nullptr;
-  std::set<int> callbacks;
-  std::vector<JitCallback> jit;
+  std::vector<Callback> callbacks;
 };
 
 bool is_smooth(std::uint64_t length) {
@@ -56,6 +54,7 @@ struct SimulatedCufft::State {
   std::vector<std::string> history;
   std::map<std::string, std::map<std::uint64_t, int>> failures;
   std::vector<MakePlanCall> made;
+  std::vector<int> directions;
   std::uint64_t plans_made = 0;
   std::uint64_t plans_destroyed = 0;
   bool forbidden = false;
@@ -92,9 +91,10 @@ struct SimulatedCufft::State {
     }
     if (!(driver.current() == plan->context)) report(function + " outside the plan's context");
     if (plan->made) driver.touch(plan->object, function);
-    for (const JitCallback& callback : plan->jit) {
-      if (callback.name != callback.name_then ||
-          std::memcmp(callback.code, callback.code_then.data(), callback.code_then.size()) != 0) {
+    for (const Callback& callback : plan->callbacks) {
+      if (callback.code == nullptr) continue;
+      if (callback.name != callback.call.name ||
+          std::memcmp(callback.code, callback.call.code.data(), callback.call.code.size()) != 0) {
         report(function + ": the plan's LTO callback has changed or is gone");
       }
     }
@@ -221,18 +221,21 @@ Result set_callback(int id, void** functions, int type, void** caller_infos) {
   if (plan == nullptr) return invalid_plan;
   if (!plan->made) instance->report("cufftXtSetCallback before the plan was made");
   if (functions == nullptr || *functions == nullptr || caller_infos == nullptr) return invalid_value;
-  plan->callbacks.insert(type);
+  plan->callbacks.push_back({.call = {type, *functions, "", "", *caller_infos}});
   return success;
 }
 
-Result set_callback_shared_size(int id, int type, std::size_t /*bytes*/) {
+Result set_callback_shared_size(int id, int type, std::size_t bytes) {
   if (const Result failed = instance->enter("cufftXtSetCallbackSharedSize"); failed != success) return failed;
   Plan* const plan = instance->use(id, "cufftXtSetCallbackSharedSize");
   if (plan == nullptr) return invalid_plan;
-  if (!plan->made || !plan->callbacks.contains(type)) {
+  const auto found = std::find_if(plan->callbacks.begin(), plan->callbacks.end(),
+                                  [type](const Callback& callback) { return callback.call.type == type; });
+  if (!plan->made || found == plan->callbacks.end()) {
     instance->report("cufftXtSetCallbackSharedSize without that callback");
     return invalid_value;
   }
+  found->call.shared_bytes = bytes;
   return success;
 }
 
@@ -242,8 +245,8 @@ Result set_jit_callback(int id, const char* name, const void* code, std::size_t 
   if (plan == nullptr) return invalid_plan;
   if (plan->made) instance->report("cufftXtSetJITCallback after the plan was made");
   if (caller_infos == nullptr) return invalid_value;
-  plan->callbacks.insert(type);
-  plan->jit.push_back({name, code, name, std::string(static_cast<const char*>(code), bytes)});
+  const std::string bytes_of_code(static_cast<const char*>(code), bytes);
+  plan->callbacks.push_back({.call = {type, nullptr, name, bytes_of_code, *caller_infos}, .name = name, .code = code});
   return success;
 }
 
@@ -265,13 +268,21 @@ Result execute(const char* function, int id) {
   return success;
 }
 
-Result exec_c2c(int id, void*, void*, int) { return execute("cufftExecC2C", id); }
+Result execute(const char* function, int id, int direction) {
+  {
+    const std::lock_guard lock(instance->mutex);
+    instance->directions.push_back(direction);
+  }
+  return execute(function, id);
+}
+
+Result exec_c2c(int id, void*, void*, int direction) { return execute("cufftExecC2C", id, direction); }
 Result exec_r2c(int id, void*, void*) { return execute("cufftExecR2C", id); }
 Result exec_c2r(int id, void*, void*) { return execute("cufftExecC2R", id); }
-Result exec_z2z(int id, void*, void*, int) { return execute("cufftExecZ2Z", id); }
+Result exec_z2z(int id, void*, void*, int direction) { return execute("cufftExecZ2Z", id, direction); }
 Result exec_d2z(int id, void*, void*) { return execute("cufftExecD2Z", id); }
 Result exec_z2d(int id, void*, void*) { return execute("cufftExecZ2D", id); }
-Result exec(int id, void*, void*, int) { return execute("cufftXtExec", id); }
+Result exec(int id, void*, void*, int direction) { return execute("cufftXtExec", id, direction); }
 
 }  // namespace
 
@@ -327,6 +338,18 @@ std::vector<std::string> SimulatedCufft::history() const {
 std::vector<MakePlanCall> SimulatedCufft::made() const {
   const std::lock_guard lock(state_->mutex);
   return state_->made;
+}
+
+std::vector<CallbackCall> SimulatedCufft::callbacks_of(int plan) const {
+  const std::lock_guard lock(state_->mutex);
+  std::vector<CallbackCall> calls;
+  for (const Callback& callback : state_->plans.at(plan).callbacks) calls.push_back(callback.call);
+  return calls;
+}
+
+std::vector<int> SimulatedCufft::directions() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->directions;
 }
 
 std::uint64_t SimulatedCufft::open() const {

@@ -42,6 +42,18 @@ struct MakePlanCall {
   friend bool operator==(const MakePlanCall&, const MakePlanCall&) = default;
 };
 
+/// What reached cufftXtSetCallback or cufftXtSetJITCallback.
+struct CallbackCall {
+  int type;
+  void* function;  // nullptr for an LTO callback
+  std::string name;
+  std::string code;
+  void* caller_info;
+  std::size_t shared_bytes = 0;  // set afterwards
+
+  friend bool operator==(const CallbackCall&, const CallbackCall&) = default;
+};
+
 /// One at a time: its functions find it through a global variable, as C functions do.
 class SimulatedCufft {
  public:
@@ -64,6 +76,10 @@ class SimulatedCufft {
   /// All functions called so far, in order.
   [[nodiscard]] std::vector<std::string> history() const;
   [[nodiscard]] std::vector<MakePlanCall> made() const;
+  /// The callbacks of the plan of that cufftHandle.
+  [[nodiscard]] std::vector<CallbackCall> callbacks_of(int plan) const;
+  /// The direction of every execution that has one, in order: -1 forward, 1 inverse.
+  [[nodiscard]] std::vector<int> directions() const;
   /// cufftHandles created and not destroyed.
   [[nodiscard]] std::uint64_t open() const;
   /// Plans that were made, and of these the destroyed ones.
