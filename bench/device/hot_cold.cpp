@@ -43,9 +43,7 @@ double used_mib() {
 /// Counts builds of hot lengths.
 class HotBuilds final : public Listener {
  public:
-  void on_build(const KeyRef& /*key*/, std::chrono::nanoseconds /*build_cost*/) override {
-    count();
-  }
+  void on_build(const KeyRef& /*key*/, std::chrono::nanoseconds /*build_cost*/) override { count(); }
   void count() noexcept {
     ++all;
     if (hot_now) ++hot;

@@ -147,48 +147,48 @@ void require_one_array(Kind kind, const Side& input, const Side& output) {
 }  // namespace
 
 PlanSpec::PlanSpec(const PlanParameters& parameters)
-    : rank_(parameters.lengths.size()),
-      kind_(parameters.kind),
-      direction_(parameters.kind == Kind::c2c ? parameters.direction : Direction::forward),
-      precision_(parameters.precision),
-      placement_(parameters.placement),
-      batch_(parameters.batch),
-      scale_(parameters.scale),
-      context_(parameters.context),
+    : fields_{.rank = parameters.lengths.size(),
+              .kind = parameters.kind,
+              .direction = parameters.kind == Kind::c2c ? parameters.direction : Direction::forward,
+              .precision = parameters.precision,
+              .placement = parameters.placement,
+              .batch = parameters.batch,
+              .scale = parameters.scale,
+              .context = parameters.context},
       real_kinds_(parameters.real_kinds) {
-  if (rank_ == 0) reject("lengths is empty: a transform has at least one dimension");
-  for (std::size_t i = 0; i < rank_; ++i)
+  if (fields_.rank == 0) reject("lengths is empty: a transform has at least one dimension");
+  for (std::size_t i = 0; i < fields_.rank; ++i)
     require_positive(parameters.lengths[i], [i] { return indexed("lengths", i); });
-  require_positive(batch_, [] { return std::string("batch"); });
-  if (!std::isfinite(scale_) || scale_ == 0)
-    reject("scale is " + std::to_string(scale_) + ", must be finite and not 0");
-  if (kind_ == Kind::r2r ? real_kinds_.size() != rank_ : !real_kinds_.empty()) {
+  require_positive(fields_.batch, [] { return std::string("batch"); });
+  if (!std::isfinite(fields_.scale) || fields_.scale == 0)
+    reject("scale is " + std::to_string(fields_.scale) + ", must be finite and not 0");
+  if (fields_.kind == Kind::r2r ? real_kinds_.size() != fields_.rank : !real_kinds_.empty()) {
     reject("real_kinds has " + std::to_string(real_kinds_.size()) +
            " entries; r2r takes one per dimension, other kinds none");
   }
 
-  const bool half_input = kind_ == Kind::c2r;
-  const bool half_output = kind_ == Kind::r2c;
+  const bool half_input = fields_.kind == Kind::c2r;
+  const bool half_output = fields_.kind == Kind::r2c;
   const Numbers input_lengths = side_lengths(parameters.lengths, half_input);
   const Numbers output_lengths = side_lengths(parameters.lengths, half_output);
   const auto packed = [&](const Numbers& lengths, bool real_side) {
     Numbers array = lengths;
-    if (placement_ == Placement::in_place && real_side) array.back() = times(2, array.back() / 2 + 1);
+    if (fields_.placement == Placement::in_place && real_side) array.back() = times(2, array.back() / 2 + 1);
     return array;
   };
-  const Side input =
-      normalise(parameters.input, input_lengths, packed(input_lengths, kind_ == Kind::r2c), batch_, "input");
-  const Side output =
-      normalise(parameters.output, output_lengths, packed(output_lengths, kind_ == Kind::c2r), batch_, "output");
-  if (placement_ == Placement::in_place) require_one_array(kind_, input, output);
+  const Side input = normalise(parameters.input, input_lengths, packed(input_lengths, fields_.kind == Kind::r2c),
+                               fields_.batch, "input");
+  const Side output = normalise(parameters.output, output_lengths, packed(output_lengths, fields_.kind == Kind::c2r),
+                                fields_.batch, "output");
+  if (fields_.placement == Placement::in_place) require_one_array(fields_.kind, input, output);
 
-  input_distance_ = input.distance;
-  output_distance_ = output.distance;
+  fields_.input_distance = input.distance;
+  fields_.output_distance = output.distance;
   set_numbers(parameters.lengths, input.strides, output.strides);
   // Both sides must be addressable in bytes as well.
-  (void)times(input_extent(), 2 * bytes_per_real(precision_));
-  (void)times(output_extent(), 2 * bytes_per_real(precision_));
-  hash_ = compute_hash();
+  (void)times(input_extent(), 2 * bytes_per_real(fields_.precision));
+  (void)times(output_extent(), 2 * bytes_per_real(fields_.precision));
+  fields_.hash = compute_hash();
 }
 
 PlanSpec PlanSpec::c2c(std::initializer_list<std::int64_t> lengths, Direction direction, Precision precision) {
@@ -196,46 +196,49 @@ PlanSpec PlanSpec::c2c(std::initializer_list<std::int64_t> lengths, Direction di
 }
 
 void PlanSpec::set_numbers(const Numbers& lengths, const Numbers& input_strides, const Numbers& output_strides) {
-  if (rank_ > inline_rank) more_.resize(3 * rank_);
-  std::int64_t* const numbers = rank_ <= inline_rank ? inline_.data() : more_.data();
+  if (fields_.rank > inline_rank) more_.resize(3 * fields_.rank);
+  std::int64_t* const numbers = fields_.rank <= inline_rank ? fields_.numbers.data() : more_.data();
   std::copy(lengths.begin(), lengths.end(), numbers);
-  std::copy(input_strides.begin(), input_strides.end(), numbers + rank_);
-  std::copy(output_strides.begin(), output_strides.end(), numbers + 2 * rank_);
+  std::copy(input_strides.begin(), input_strides.end(), numbers + fields_.rank);
+  std::copy(output_strides.begin(), output_strides.end(), numbers + 2 * fields_.rank);
 }
 
-bool PlanSpec::same_numbers(const PlanSpec& other) const noexcept {
-  return std::equal(numbers(), numbers() + 3 * rank_, other.numbers()) && real_kinds_ == other.real_kinds_;
+bool PlanSpec::same_more(const PlanSpec& other) const noexcept {
+  return more_ == other.more_ && real_kinds_ == other.real_kinds_;
 }
 
 std::uint64_t PlanSpec::compute_hash() const noexcept {
   std::uint64_t hash = 0;
   for (const std::uint64_t value :
-       {static_cast<std::uint64_t>(rank_), static_cast<std::uint64_t>(kind_), static_cast<std::uint64_t>(direction_),
-        static_cast<std::uint64_t>(precision_), static_cast<std::uint64_t>(placement_),
-        static_cast<std::uint64_t>(batch_), static_cast<std::uint64_t>(input_distance_),
-        static_cast<std::uint64_t>(output_distance_), std::bit_cast<std::uint64_t>(scale_),
-        context_.id}) {
+       {static_cast<std::uint64_t>(fields_.rank), static_cast<std::uint64_t>(fields_.kind),
+        static_cast<std::uint64_t>(fields_.direction), static_cast<std::uint64_t>(fields_.precision),
+        static_cast<std::uint64_t>(fields_.placement), static_cast<std::uint64_t>(fields_.batch),
+        static_cast<std::uint64_t>(fields_.input_distance), static_cast<std::uint64_t>(fields_.output_distance),
+        std::bit_cast<std::uint64_t>(fields_.scale),
+        static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(fields_.context.native)), fields_.context.id}) {
     hash = mix(hash, value);
   }
-  for (std::size_t i = 0; i < 3 * rank_; ++i) hash = mix(hash, static_cast<std::uint64_t>(numbers()[i]));
+  for (std::size_t i = 0; i < 3 * fields_.rank; ++i) hash = mix(hash, static_cast<std::uint64_t>(numbers()[i]));
   for (const RealKind kind : real_kinds_) hash = mix(hash, static_cast<std::uint64_t>(kind));
   return hash;
 }
 
 std::vector<std::int64_t> PlanSpec::input_lengths() const {
-  return side_lengths({lengths().begin(), lengths().end()}, kind_ == Kind::c2r);
+  return side_lengths({lengths().begin(), lengths().end()}, fields_.kind == Kind::c2r);
 }
 
 std::vector<std::int64_t> PlanSpec::output_lengths() const {
-  return side_lengths({lengths().begin(), lengths().end()}, kind_ == Kind::r2c);
+  return side_lengths({lengths().begin(), lengths().end()}, fields_.kind == Kind::r2c);
 }
 
 std::int64_t PlanSpec::input_extent() const {
-  return extent_of(input_lengths(), {input_strides().begin(), input_strides().end()}, batch_, input_distance_);
+  return extent_of(input_lengths(), {input_strides().begin(), input_strides().end()}, fields_.batch,
+                   fields_.input_distance);
 }
 
 std::int64_t PlanSpec::output_extent() const {
-  return extent_of(output_lengths(), {output_strides().begin(), output_strides().end()}, batch_, output_distance_);
+  return extent_of(output_lengths(), {output_strides().begin(), output_strides().end()}, fields_.batch,
+                   fields_.output_distance);
 }
 
 const char* to_string(Kind kind) noexcept {
@@ -288,19 +291,20 @@ void write_joined(std::ostream& out, std::span<const std::int64_t> numbers, char
 
 std::string PlanSpec::describe() const {
   std::ostringstream out;
-  out << to_string(kind_) << ' ';
+  out << to_string(fields_.kind) << ' ';
   write_joined(out, lengths(), 'x');
-  if (kind_ == Kind::c2c) out << (direction_ == Direction::forward ? " forward" : " backward");
+  if (fields_.kind == Kind::c2c) out << (fields_.direction == Direction::forward ? " forward" : " backward");
   for (const RealKind kind : real_kinds_) out << ' ' << to_string(kind);
-  out << ' ' << to_string(precision_) << (placement_ == Placement::in_place ? " in place" : " out of place");
-  if (batch_ > 1) out << " batch " << batch_;
+  out << ' ' << to_string(fields_.precision)
+      << (fields_.placement == Placement::in_place ? " in place" : " out of place");
+  if (fields_.batch > 1) out << " batch " << fields_.batch;
   out << " strides ";
   write_joined(out, input_strides(), ',');
   out << " -> ";
   write_joined(out, output_strides(), ',');
-  if (batch_ > 1) out << " distances " << input_distance_ << " -> " << output_distance_;
-  if (scale_ != 1) out << " scale " << scale_;
-  if (context_ != gpu::Context{}) out << " context " << context_.id;
+  if (fields_.batch > 1) out << " distances " << fields_.input_distance << " -> " << fields_.output_distance;
+  if (fields_.scale != 1) out << " scale " << fields_.scale;
+  if (fields_.context != gpu::Context{}) out << " context " << fields_.context.id;
   return out.str();
 }
 

@@ -2,6 +2,7 @@
 #include <larder/gpu/cuda.hpp>
 
 #include <array>
+#include <bit>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -135,7 +136,7 @@ class CudaDriver final : public Driver {
   [[nodiscard]] void* allocate(std::size_t bytes) override {
     Pointer memory = 0;
     check(cuda_.mem_alloc(&memory, bytes), "cuMemAlloc");
-    return reinterpret_cast<void*>(memory);
+    return std::bit_cast<void*>(memory);
   }
   void free(void* memory, Stream stream) noexcept override {
     if (cuda_.mem_free_async(reinterpret_cast<Pointer>(memory), stream.native()) != success) free_when_idle(memory);

@@ -11,11 +11,13 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <initializer_list>
 #include <iosfwd>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <larder/gpu/context.hpp>
@@ -82,20 +84,22 @@ class PlanSpec {
   static PlanSpec c2c(std::initializer_list<std::int64_t> lengths, Direction direction = Direction::forward,
                       Precision precision = Precision::float64);
 
-  [[nodiscard]] std::size_t rank() const noexcept { return rank_; }
-  [[nodiscard]] std::span<const std::int64_t> lengths() const noexcept { return {numbers(), rank_}; }
-  [[nodiscard]] std::span<const std::int64_t> input_strides() const noexcept { return {numbers() + rank_, rank_}; }
-  [[nodiscard]] std::span<const std::int64_t> output_strides() const noexcept { return {numbers() + 2 * rank_, rank_}; }
-  [[nodiscard]] std::int64_t input_distance() const noexcept { return input_distance_; }    ///< 0 for batch 1
-  [[nodiscard]] std::int64_t output_distance() const noexcept { return output_distance_; }  ///< 0 for batch 1
-  [[nodiscard]] std::int64_t batch() const noexcept { return batch_; }
-  [[nodiscard]] Kind kind() const noexcept { return kind_; }
-  [[nodiscard]] Direction direction() const noexcept { return direction_; }
-  [[nodiscard]] Precision precision() const noexcept { return precision_; }
-  [[nodiscard]] Placement placement() const noexcept { return placement_; }
+  [[nodiscard]] std::size_t rank() const noexcept { return fields_.rank; }
+  [[nodiscard]] std::span<const std::int64_t> lengths() const noexcept { return {numbers(), rank()}; }
+  [[nodiscard]] std::span<const std::int64_t> input_strides() const noexcept { return {numbers() + rank(), rank()}; }
+  [[nodiscard]] std::span<const std::int64_t> output_strides() const noexcept {
+    return {numbers() + 2 * rank(), rank()};
+  }
+  [[nodiscard]] std::int64_t input_distance() const noexcept { return fields_.input_distance; }    ///< 0 for batch 1
+  [[nodiscard]] std::int64_t output_distance() const noexcept { return fields_.output_distance; }  ///< 0 for batch 1
+  [[nodiscard]] std::int64_t batch() const noexcept { return fields_.batch; }
+  [[nodiscard]] Kind kind() const noexcept { return fields_.kind; }
+  [[nodiscard]] Direction direction() const noexcept { return fields_.direction; }
+  [[nodiscard]] Precision precision() const noexcept { return fields_.precision; }
+  [[nodiscard]] Placement placement() const noexcept { return fields_.placement; }
   [[nodiscard]] const std::vector<RealKind>& real_kinds() const noexcept { return real_kinds_; }
-  [[nodiscard]] double scale() const noexcept { return scale_; }
-  [[nodiscard]] const gpu::Context& context() const noexcept { return context_; }
+  [[nodiscard]] double scale() const noexcept { return fields_.scale; }
+  [[nodiscard]] const gpu::Context& context() const noexcept { return fields_.context; }
 
   /// Lengths of the data on that side: the last one is n / 2 + 1 on the complex side of r2c and c2r.
   [[nodiscard]] std::vector<std::int64_t> input_lengths() const;
@@ -104,40 +108,63 @@ class PlanSpec {
   [[nodiscard]] std::int64_t input_extent() const;
   [[nodiscard]] std::int64_t output_extent() const;
 
-  [[nodiscard]] std::uint64_t hash() const noexcept { return hash_; }
+  [[nodiscard]] std::uint64_t hash() const noexcept { return fields_.hash; }
   [[nodiscard]] std::string describe() const;
 
   friend bool operator==(const PlanSpec& a, const PlanSpec& b) noexcept {
-    return a.hash_ == b.hash_ && a.rank_ == b.rank_ && a.kind_ == b.kind_ && a.direction_ == b.direction_ &&
-           a.precision_ == b.precision_ && a.placement_ == b.placement_ && a.batch_ == b.batch_ &&
-           a.input_distance_ == b.input_distance_ && a.output_distance_ == b.output_distance_ && a.scale_ == b.scale_ &&
-           a.context_ == b.context_ && a.same_numbers(b);
+    return same_bytes(a.fields_, b.fields_) && (!a.has_more() || a.same_more(b));
   }
 
  private:
   static constexpr std::size_t inline_rank = 3;
 
-  [[nodiscard]] const std::int64_t* numbers() const noexcept {
-    return rank_ <= inline_rank ? inline_.data() : more_.data();
+  /// What nearly every spec consists of. Equal specs have equal bytes: there is no padding, what is unused is 0, and a
+  /// scale, neither 0 nor NaN, has one representation.
+  struct alignas(16) Fields {
+    std::uint64_t hash = 0;
+    std::uint64_t rank = 0;
+    Kind kind = Kind::c2c;
+    Direction direction = Direction::forward;
+    Precision precision = Precision::float64;
+    Placement placement = Placement::out_of_place;
+    std::uint32_t unused = 0;
+    std::int64_t batch = 1;
+    std::int64_t input_distance = 0;
+    std::int64_t output_distance = 0;
+    double scale = 1;
+    gpu::Context context;
+    std::array<std::int64_t, 3 * inline_rank> numbers{};  // lengths, input strides, output strides
+  };
+  static_assert(sizeof(Fields) == (9 + 3 * inline_rank) * sizeof(std::uint64_t));
+  using Block [[gnu::vector_size(16)]] = std::uint64_t;
+  static_assert(sizeof(Fields) % sizeof(Block) == 0);
+
+  // Part of every hit: without a branch, a loop or a call.
+  [[nodiscard]] static bool same_bytes(const Fields& a, const Fields& b) noexcept {
+    return [&]<std::size_t... i>(std::index_sequence<i...>) {
+      const Block different = ((block(a, i) ^ block(b, i)) | ...);
+      return (different[0] | different[1]) == 0;
+    }
+    (std::make_index_sequence<sizeof(Fields) / sizeof(Block)>());
   }
-  [[nodiscard]] bool same_numbers(const PlanSpec& other) const noexcept;
+  [[nodiscard]] static Block block(const Fields& fields, std::size_t i) noexcept {
+    Block value;
+    std::memcpy(&value, reinterpret_cast<const unsigned char*>(&fields) + i * sizeof(value), sizeof(value));
+    return value;
+  }
+
+  [[nodiscard]] bool has_more() const noexcept { return rank() > inline_rank || kind() == Kind::r2r; }
+  [[nodiscard]] bool same_more(const PlanSpec& other) const noexcept;
+
+  [[nodiscard]] const std::int64_t* numbers() const noexcept {
+    return rank() <= inline_rank ? fields_.numbers.data() : more_.data();
+  }
   void set_numbers(const std::vector<std::int64_t>& lengths, const std::vector<std::int64_t>& input_strides,
                    const std::vector<std::int64_t>& output_strides);
   [[nodiscard]] std::uint64_t compute_hash() const noexcept;
 
-  std::uint64_t hash_ = 0;
-  std::size_t rank_ = 0;
-  Kind kind_ = Kind::c2c;
-  Direction direction_ = Direction::forward;
-  Precision precision_ = Precision::float64;
-  Placement placement_ = Placement::out_of_place;
-  std::int64_t batch_ = 1;
-  std::int64_t input_distance_ = 0;
-  std::int64_t output_distance_ = 0;
-  double scale_ = 1;
-  gpu::Context context_;
-  std::array<std::int64_t, 3 * inline_rank> inline_{};  // lengths, input strides, output strides
-  std::vector<std::int64_t> more_;                      // the same for a higher rank
+  Fields fields_;
+  std::vector<std::int64_t> more_;  // the numbers of a higher rank
   std::vector<RealKind> real_kinds_;
 };
 

@@ -5,6 +5,8 @@
 
 #include <memory>
 
+#include <larder/error.hpp>
+
 #include <larder/gpu/current_context.hpp>
 #include <larder/gpu/driver.hpp>
 #include <larder/gpu/event.hpp>
@@ -32,8 +34,12 @@ class StreamOrdered {
   [[nodiscard]] StreamState stream_state(const KeyType& key, Stream stream) const {
     return in_context_of(key, stream, [&] { return driver_->stream_state(stream); });
   }
+  /// @throws Error when the stream captures by now: what the lease gave it may be in the graph
   void record(const KeyType& key, Event& event, Stream stream) {
-    in_context_of(key, stream, [&] { event.record(*driver_, *events_, key.context(), stream); });
+    in_context_of(key, stream, [&] {
+      if (driver_->capture_id(stream) != 0) throw Error("a lease from before a capture is returned within it");
+      event.record(*driver_, *events_, key.context(), stream);
+    });
   }
   void wait(const KeyType& key, Stream stream, const Event& event) {
     in_context_of(key, stream, [&] { driver_->wait(stream, event.native()); });
