@@ -78,7 +78,7 @@ TEST_F(CurrentContextTest, AnExceptionRestoresToo) {
 TEST_F(CurrentContextTest, ALostContextThrowsAndChangesNothing) {
   driver.push(a);
   driver.lose_context(b);
-  EXPECT_THROW(CurrentContext(driver, b), gpu::DriverError);
+  EXPECT_THROW(const CurrentContext inside(driver, b), gpu::DriverError);
   EXPECT_EQ(driver.stack(), std::vector{a});
 }
 
@@ -88,7 +88,7 @@ TEST_F(CurrentContextTest, AnotherContextAtTheAddressOfALostOneIsAnother) {
   const Context next = driver.create_context(0);
   EXPECT_EQ(next.native, lost.native);
   driver.push(next);
-  EXPECT_THROW(CurrentContext(driver, lost), gpu::DriverError);
+  EXPECT_THROW(const CurrentContext inside(driver, lost), gpu::DriverError);
   EXPECT_EQ(driver.current(), next);
 }
 
