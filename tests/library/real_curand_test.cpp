@@ -2,7 +2,6 @@
 //
 // cuRAND's own library, where the loader finds it. Its host generators work without a GPU, so what larder relies on when it
 // starts a generator anew is tried on them.
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -87,15 +86,18 @@ TEST_P(RealCurandTest, EqualStartsGiveEqualNumbersWhateverCameBefore) {
   EXPECT_EQ(from(start), first);
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryType, RealCurandTest, testing::Values(100, 101, 121, 141, 142, 161, 200, sobol32, 202));
+// But for MT19937, which takes 5 s to start on a host: below.
+INSTANTIATE_TEST_SUITE_P(EveryType, RealCurandTest, testing::Values(100, 101, 121, 141, 161, 200, sobol32, 202));
 
 class RealMersenneTwisterTest : public RealCurandTest {};
 
-TEST_P(RealMersenneTwisterTest, GoesOnWhenItIsGivenTheSeedThatItHas) {
+TEST_P(RealMersenneTwisterTest, GoesOnWhenItIsGivenTheSeedThatItHasAndIsAsNewAfterAReset) {
   const Numbers fresh = numbers();
   ASSERT_EQ(curand->functions.set_seed(generator, 0), 0);
   EXPECT_NE(numbers(), fresh);
   EXPECT_EQ(curand->functions.set_offset(generator, 0), type_error);
+  ASSERT_EQ(calls->reset(generator, GetParam()), 0);
+  EXPECT_EQ(numbers(), fresh);
 }
 
 INSTANTIATE_TEST_SUITE_P(BothTypes, RealMersenneTwisterTest, testing::Values(141, 142));
