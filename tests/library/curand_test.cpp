@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <larder/library/curand.hpp>
 
+#include <cstdint>
 #include <map>
 #include <string>
 
@@ -78,8 +79,8 @@ TEST_F(CurandTest, WhatATypeDoesNotTakeIsRefusedBeforeAnythingIsLeased) {
 TEST_F(CurandTest, TheSameSeedStartsAMersenneTwisterAnew) {
   for (const int type : {mtgp32, mt19937}) {
     const HandleKey key(context, type);
-    for (int i = 0; i < 3; ++i) {
-      const auto lease = curand::generator_from(cache, key, stream, {.seed = 42});
+    for (const std::uint64_t seed : {42U, 42U, 0U, 0U}) {
+      const auto lease = curand::generator_from(cache, key, stream, {.seed = seed});
       EXPECT_EQ(libraries.at(*lease).position, 0U) << type;
       libraries.generate(*lease, 100);
       EXPECT_EQ(libraries.at(*lease).position, 100U) << type;
