@@ -17,7 +17,7 @@ using HandleFactory = library::DeviceHandleFactory<cusolverDnContext*>;
 using HandleCache = larder::HandleCache<HandleFactory>;
 
 /// The handles of this process; made by the first call, never destroyed. A handle holds 96 MiB on an H200.
-/// @throws BackendUnavailable when the CUDA driver or cuSOLVER (dense) is missing (LARDER_CUSOLVER_LIBRARY names another file)
+/// @throws BackendUnavailable when the CUDA driver or cuSOLVER is missing (LARDER_CUSOLVER_LIBRARY names another file)
 [[nodiscard]] HandleCache& handles();
 
 /// The calling thread's handle in its current context, set to that stream; the thread gives it back when it ends.
