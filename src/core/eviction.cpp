@@ -61,10 +61,13 @@ std::uint64_t CacheCore::last_returned(const Slot& slot) const noexcept {
 }
 
 void CacheCore::harvest(Slot& slot) noexcept {
-  const std::uint64_t hits = slot.hits.load(std::memory_order_relaxed);
   // A claim that is being taken back may show one hit fewer for a moment.
+  const std::uint64_t hits = slot.hits.load(std::memory_order_relaxed);
+  if (hits > standings_[slot.index].seen_hits) note_hits(slot, hits);
+}
+
+void CacheCore::note_hits(Slot& slot, std::uint64_t hits) noexcept {
   std::uint64_t& seen = standings_[slot.index].seen_hits;
-  if (hits <= seen) return;
   note_uses(slot.record->use, hits - seen, last_returned(slot));
   forget_scores(*slot.record);
   seen = hits;

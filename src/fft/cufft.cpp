@@ -403,10 +403,7 @@ void PlanFactory::prepare(const PlanKey& key, Plan& plan, gpu::Stream stream, St
   if (plan.work_size_ == 0) return;
   plan.area_ = areas_->enter(key.context(), stream, state, plan.work_size_);
   plan.in_area_ = true;
-  void* const memory = plan.area_.memory();
-  if (memory == plan.work_memory_) return;
-  check(library_->set_work_area(plan.id_, memory), "cufftSetWorkArea", key);
-  plan.work_memory_ = memory;
+  check(library_->set_work_area(plan.id_, plan.area_.memory()), "cufftSetWorkArea", key);
 }
 
 void PlanFactory::reset(const PlanKey&, Plan& plan) noexcept {

@@ -309,6 +309,20 @@ TEST_F(CufftPlanTest, APlanOfNextToNothingCountsFor48KiB) {
   EXPECT_LT(cache->stats().idle_bytes, 52 * kib);
 }
 
+TEST_F(CufftPlanTest, NothingIsLearnedWhereDestroyedPlansLeftRoom) {
+  for (std::int64_t i = 0; i < 3; ++i) cache->prewarm(key(no_area + i));
+  const std::size_t before = cache->stats().idle_bytes;
+  cache->clear();
+  std::vector<void*> others;
+  driver.set_hook([&](const std::string& member) {
+    if (member == "create_object") others.push_back(driver.allocate(3000 * kib));
+  });
+  for (std::int64_t i = 0; i < 3; ++i) cache->prewarm(key(no_area + i));
+  EXPECT_NEAR(static_cast<double>(cache->stats().idle_bytes), static_cast<double>(before), kib);
+  driver.set_hook({});
+  for (void* const memory : others) driver.free_when_idle(memory);
+}
+
 TEST_F(CufftPlanTest, TheByteBudgetHolds) {
   make({.max_idle = Budget::unlimited, .max_idle_bytes = 1000 * kib});
   for (std::int64_t i = 0; i < 100; ++i) {

@@ -5,6 +5,7 @@
 // Looks at the machine only: what is missing is reported, never an error.
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <link.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,6 +16,7 @@
 #include <larder/gpu/cuda.hpp>
 #include <larder/policy.hpp>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -29,6 +31,13 @@ using simulator::in_quotes;
 
 namespace {
 
+std::optional<std::string> path_of(void* library) {
+  const link_map* loaded = nullptr;
+  if (::dlinfo(library, RTLD_DI_LINKMAP, static_cast<void*>(&loaded)) != 0 || *loaded->l_name == '\0')
+    return std::nullopt;
+  return std::string(loaded->l_name);
+}
+
 /// A library loaded for as long as it is asked for its version; handle is nullptr when it was not found.
 class Probe {
  public:
@@ -39,7 +48,7 @@ class Probe {
     for (const std::string& name : names) {
       handle_ = ::dlopen(name.c_str(), RTLD_LAZY | RTLD_LOCAL);
       if (handle_ != nullptr) {
-        name_ = name;
+        name_ = path_of(handle_).value_or(name);
         return;
       }
       const char* const why = ::dlerror();
@@ -53,6 +62,7 @@ class Probe {
   Probe& operator=(const Probe&) = delete;
 
   [[nodiscard]] bool found() const noexcept { return handle_ != nullptr; }
+  /// The file, as far as the loader tells.
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   [[nodiscard]] const std::string& why_not() const noexcept { return why_not_; }
 

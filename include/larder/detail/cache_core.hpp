@@ -186,6 +186,7 @@ class CacheCore {
   void note_uses(KeyUse& use, std::uint64_t count, std::uint64_t time) noexcept LARDER_REQUIRES(mutex_);
   [[nodiscard]] std::uint64_t last_returned(const Slot& slot) const noexcept LARDER_REQUIRES(mutex_);
   void harvest(Slot& slot) noexcept LARDER_REQUIRES(mutex_);
+  void note_hits(Slot& slot, std::uint64_t hits) noexcept LARDER_REQUIRES(mutex_);
 
   // Budget
   [[nodiscard]] bool may_unlock() const noexcept LARDER_REQUIRES(mutex_);

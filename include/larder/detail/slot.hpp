@@ -196,14 +196,15 @@ class alignas(64) Slot {
   std::atomic<bool> captured{false};     // owner; a captured graph uses the handle: it is out of the budget, and stays
   std::atomic<bool> forget{false};       // with the mutex held, before R is set: abandoned at the end, not destroyed
 
-  // Everything below: with the mutex held.
+  // Everything below: with the mutex held. Up to `index` it is in the first cache line, which is all of a slot that the
+  // choice of a victim reads.
   enum class Stage : std::uint8_t { vacant, building, live, leaving };
   Stage stage = Stage::vacant;
-  bool in_budget = false;  // idle, or leased with U=1
-  bool condemned = false;  // cleared or invalidated while leased or building
-  bool alone = false;      // its key has no other slot
-  EvictionCause cause = EvictionCause::cleared;
+  bool in_budget = false;   // idle, or leased with U=1
+  bool alone = false;       // its key has no other slot
   std::uint32_t index = 0;  // of its Standing
+  bool condemned = false;   // cleared or invalidated while leased or building
+  EvictionCause cause = EvictionCause::cleared;
   Slot* next_of_key = nullptr;
   Slot* next = nullptr;                    // in the free list, or in the retired list of one call
   std::chrono::nanoseconds idle_since{0};  // only while an age budget is set

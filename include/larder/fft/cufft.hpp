@@ -159,7 +159,6 @@ class Plan {
   std::size_t work_size_ = 0;
   std::size_t bytes_ = 0;
   std::uint64_t stream_id_ = 0;  // of the stream that is set; 0: none yet
-  void* work_memory_ = nullptr;  // that is set
   gpu::WorkAreaRef area_;        // that it entered last, for that stream
   bool in_area_ = false;         // entered and not left
 };
