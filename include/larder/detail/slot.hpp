@@ -186,15 +186,13 @@ class alignas(64) Slot {
   std::atomic<Word> word_{retiring_bit};
 
  public:
-  KeyRecord* record = nullptr;           // owner; stable while the slot is live
-  std::uint64_t hash = 0;                // owner
-  std::atomic<std::uint64_t> epoch{0};   // owner; when it was last returned: epoch first, then tick
-  std::atomic<std::uint64_t> tick{0};    // owner
-  std::atomic<std::uint64_t> hits{0};    // owner; total over the slot's life, never reset
-  std::atomic<std::size_t> bytes{0};     // owner, with the mutex held
-  std::atomic<std::uint64_t> stream{0};  // owner; id of the stream that its last lease was for, if any
-  std::atomic<bool> captured{false};     // owner; a captured graph uses the handle: it is out of the budget, and stays
-  std::atomic<bool> forget{false};       // with the mutex held, before R is set: abandoned at the end, not destroyed
+  KeyRecord* record = nullptr;          // owner; stable while the slot is live
+  std::uint64_t hash = 0;               // owner
+  std::atomic<std::uint64_t> epoch{0};  // owner; when it was last returned: epoch first, then tick
+  std::atomic<std::uint64_t> tick{0};   // owner
+  std::atomic<std::uint64_t> hits{0};   // owner; total over the slot's life, never reset
+  std::atomic<std::size_t> bytes{0};    // owner, with the mutex held
+  std::atomic<bool> forget{false};      // with the mutex held, before R is set: abandoned at the end, not destroyed
 
   // Everything below: with the mutex held. Up to `index` it is in the first cache line, which is all of a slot that the
   // choice of a victim reads.
@@ -213,6 +211,10 @@ class alignas(64) Slot {
   // For release_deferred: the list's link, and for shared handles how many leases wait in it.
   Slot* next_deferred = nullptr;
   std::atomic<std::uint32_t> deferred{0};
+
+  // For handles whose work runs on streams.
+  std::atomic<std::uint64_t> stream{0};  // owner; id of the stream that its last lease was for, if any
+  std::atomic<bool> captured{false};     // owner; a captured graph uses the handle: it is out of the budget, and stays
 };
 
 /// When a handle was returned: the order that LRU and LIFO go by.
