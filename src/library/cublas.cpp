@@ -16,6 +16,7 @@ constexpr int pointer_mode_host = 0;
 constexpr int default_math = 0;
 constexpr int atomics_not_allowed = 0;
 constexpr int all_multiprocessors = 0;
+constexpr int default_emulation = 0;
 
 class CublasCalls final : public Calls {
  public:
@@ -25,14 +26,12 @@ class CublasCalls final : public Calls {
   [[nodiscard]] int destroy(void* handle) const override { return cublas_.destroy(handle); }
   // This also gives the handle its own workspace again (cuBLAS manual, cublasSetWorkspace).
   [[nodiscard]] int set_stream(void* handle, void* stream) const override { return cublas_.set_stream(handle, stream); }
-  [[nodiscard]] int reset(void* handle) const override {
-    return first_failure(
-        [&] { return cublas_.set_pointer_mode(handle, pointer_mode_host); },
-        [&] { return cublas_.set_math_mode(handle, default_math); },
-        [&] { return cublas_.set_atomics_mode(handle, atomics_not_allowed); },
-        [&] {
-          return cublas_.set_sm_count_target == nullptr ? 0 : cublas_.set_sm_count_target(handle, all_multiprocessors);
-        });
+  [[nodiscard]] int reset(void* handle, int /*sort*/) const override {
+    return first_failure([&] { return cublas_.set_pointer_mode(handle, pointer_mode_host); },
+                         [&] { return cublas_.set_math_mode(handle, default_math); },
+                         [&] { return cublas_.set_atomics_mode(handle, atomics_not_allowed); },
+                         [&] { return set_if_known(cublas_.set_sm_count_target, handle, all_multiprocessors); },
+                         [&] { return set_if_known(cublas_.set_emulation_strategy, handle, default_emulation); });
   }
   [[nodiscard]] std::string name_of(int result) const override { return name_or(cublas_.get_status_name, result); }
   // Where memory is short, cublasCreate may fail at setting the handle up.
@@ -57,6 +56,7 @@ Cublas load_cublas() {
   library.bind(functions.set_math_mode, "cublasSetMathMode");
   library.bind(functions.set_atomics_mode, "cublasSetAtomicsMode");
   library.bind_optional(functions.set_sm_count_target, "cublasSetSmCountTarget");
+  library.bind_optional(functions.set_emulation_strategy, "cublasSetEmulationStrategy");
   library.bind_optional(functions.get_status_name, "cublasGetStatusName");
   return functions;
 }

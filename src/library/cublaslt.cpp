@@ -21,7 +21,7 @@ class CublasLtCalls final : public Calls {
   [[nodiscard]] int destroy(void* handle) const override { return lt_.destroy(handle); }
   // The stream is given to each call.
   [[nodiscard]] int set_stream(void* /*handle*/, void* /*stream*/) const override { return 0; }
-  [[nodiscard]] int reset(void* /*handle*/) const override { return 0; }
+  [[nodiscard]] int reset(void* /*handle*/, int /*sort*/) const override { return 0; }
   [[nodiscard]] std::string name_of(int result) const override { return name_or(lt_.get_status_name, result); }
   [[nodiscard]] bool retryable(int result) const noexcept override {
     return result == not_initialized || result == alloc_failed || result == internal_error;

@@ -22,7 +22,7 @@ class CudnnCalls final : public Calls {
   [[nodiscard]] int create(void** handle, int /*sort*/) const override { return cudnn_.create(handle); }
   [[nodiscard]] int destroy(void* handle) const override { return cudnn_.destroy(handle); }
   [[nodiscard]] int set_stream(void* handle, void* stream) const override { return cudnn_.set_stream(handle, stream); }
-  [[nodiscard]] int reset(void* /*handle*/) const override { return 0; }
+  [[nodiscard]] int reset(void* /*handle*/, int /*sort*/) const override { return 0; }
   [[nodiscard]] std::string name_of(int result) const override { return name_or(cudnn_.get_error_string, result); }
   [[nodiscard]] bool retryable(int result) const noexcept override {
     return result == not_initialized_8 || result == alloc_failed_8 || result == not_initialized ||

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -20,6 +21,17 @@ namespace {
 constexpr int allocation_failed = 102;
 constexpr int initialization_failed = 203;
 constexpr int internal_error = 999;
+
+// curandRngType_t
+constexpr int mtgp32 = 141;
+constexpr int mt19937 = 142;
+constexpr int first_quasi = 200;
+// curandOrdering_t
+constexpr int pseudo_default = 101;
+constexpr int quasi_default = 201;
+
+[[nodiscard]] bool is_quasi(int type) noexcept { return type >= first_quasi; }
+[[nodiscard]] bool takes_offset(int type) noexcept { return type != mtgp32 && type != mt19937; }
 
 // The library names its results nowhere.
 constexpr std::pair<int, const char*> names[] = {
@@ -49,6 +61,31 @@ bool CurandCalls::retryable(int result) const noexcept {
   return result == allocation_failed || result == initialization_failed || result == internal_error;
 }
 
+CurandCalls::Started CurandCalls::start(void* generator, int type, const curand::Start& start) const {
+  const bool quasi = is_quasi(type);
+  if (const int result =
+          curand_.set_ordering(generator, start.ordering.value_or(quasi ? quasi_default : pseudo_default));
+      result != 0) {
+    return {result, "ordering"};
+  }
+  if (quasi) {
+    const int result = curand_.set_dimensions(generator, start.dimensions.value_or(1));
+    if (result != 0) return {result, "dimensions"};
+  } else {
+    const std::uint64_t seed = start.seed.value_or(0);
+    // The seed that a generator has already changes nothing: it goes on where it is. Setting an offset starts it anew all
+    // the same, but where there is none only another seed does.
+    int result = takes_offset(type) ? 0 : curand_.set_seed(generator, ~seed);
+    if (result == 0) result = curand_.set_seed(generator, seed);
+    if (result != 0) return {result, "seed"};
+  }
+  if (takes_offset(type)) {
+    const int result = curand_.set_offset(generator, start.offset.value_or(0));
+    if (result != 0) return {result, "offset"};
+  }
+  return {};
+}
+
 Curand load_curand() {
   const gpu::DynamicLibrary library("cuRAND", "LARDER_CURAND_LIBRARY", {"libcurand.so.10"});
   Curand functions{};
@@ -58,6 +95,7 @@ Curand load_curand() {
   library.bind(functions.set_seed, "curandSetPseudoRandomGeneratorSeed");
   library.bind(functions.set_offset, "curandSetGeneratorOffset");
   library.bind(functions.set_ordering, "curandSetGeneratorOrdering");
+  library.bind(functions.set_dimensions, "curandSetQuasiRandomGeneratorDimensions");
   return functions;
 }
 
@@ -69,18 +107,11 @@ namespace larder::curand {
 
 namespace {
 
-// curandRngType_t
-constexpr int mtgp32 = 141;
-constexpr int mt19937 = 142;
-constexpr int first_quasi = 200;
-// curandOrdering_t
-constexpr int pseudo_default = 101;
-constexpr int quasi_default = 201;
-
-void check(const library::CurandCalls& calls, int result, const char* what) {
-  if (result == 0) return;
-  throw Error(std::string("curand: setting the ") + what + " failed: " + calls.name_of(result) + " (" +
-              std::to_string(result) + ")");
+template <class Value>
+void refuse(bool refused, const std::optional<Value>& value, int type, const char* what) {
+  if (!refused || !value) return;
+  throw InvalidArgument("curand: a generator of type " + std::to_string(type) + " takes no " + what + ", but " +
+                        std::to_string(*value) + " was given");
 }
 
 }  // namespace
@@ -97,25 +128,19 @@ Lease<HandleFactory> generator(int type, gpu::Stream stream, const Start& start)
 Lease<HandleFactory> generator_from(HandleCache& cache, const library::HandleKey& key, gpu::Stream stream,
                                     const Start& start) {
   const int type = key.sort();
-  const bool quasi = type >= first_quasi;
-  const bool takes_offset = type != mtgp32 && type != mt19937;
-  if (quasi && start.seed) {
-    throw InvalidArgument("curand: a quasirandom generator (type " + std::to_string(type) + ") takes no seed, but " +
-                          std::to_string(*start.seed) + " was given");
-  }
-  if (!takes_offset && start.offset) {
-    throw InvalidArgument("curand: a generator of type " + std::to_string(type) + " takes no offset, but " +
-                          std::to_string(*start.offset) + " was given");
-  }
+  refuse(library::is_quasi(type), start.seed, type, "seed");
+  refuse(!library::is_quasi(type), start.dimensions, type, "dimensions");
+  refuse(!library::takes_offset(type), start.offset, type, "offset");
   Lease<HandleFactory> lease = cache.acquire(key, stream);
   const auto& calls = static_cast<const library::CurandCalls&>(cache.factory().calls());
   try {
     const gpu::CurrentContext inside = cache.factory().enter(key);
     curandGenerator_st* const generator = *lease;
-    check(calls, calls.set_ordering(generator, start.ordering.value_or(quasi ? quasi_default : pseudo_default)),
-          "ordering");
-    if (!quasi) check(calls, calls.set_seed(generator, start.seed.value_or(0)), "seed");
-    if (takes_offset) check(calls, calls.set_offset(generator, start.offset.value_or(0)), "offset");
+    const auto started = calls.start(generator, type, start);
+    if (started.result != 0) {
+      throw Error(std::string("curand: setting the ") + started.what + " failed: " + calls.name_of(started.result) +
+                  " (" + std::to_string(started.result) + ")");
+    }
   } catch (...) {
     lease.discard();
     throw;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// CurandCalls: cuRAND's calls, with those that start a generator.
+// CurandCalls: cuRAND's calls, with what starts a generator.
 #pragma once
 
 #include <string>
+
+#include <larder/library/curand.hpp>
 
 #include "libraries.hpp"
 
@@ -18,20 +20,19 @@ class CurandCalls final : public Calls {
   [[nodiscard]] int set_stream(void* generator, void* stream) const override {
     return curand_.set_stream(generator, stream);
   }
-  // Whoever leases it next starts it.
-  [[nodiscard]] int reset(void* /*generator*/) const override { return 0; }
+  [[nodiscard]] int reset(void* generator, int type) const override { return start(generator, type, {}).result; }
   [[nodiscard]] std::string name_of(int result) const override;
   [[nodiscard]] bool retryable(int result) const noexcept override;
 
-  [[nodiscard]] int set_seed(void* generator, unsigned long long seed) const {
-    return curand_.set_seed(generator, seed);
-  }
-  [[nodiscard]] int set_offset(void* generator, unsigned long long offset) const {
-    return curand_.set_offset(generator, offset);
-  }
-  [[nodiscard]] int set_ordering(void* generator, int ordering) const {
-    return curand_.set_ordering(generator, ordering);
-  }
+  // The state of a generator takes 4 MiB of an H200, but only once it generates.
+  [[nodiscard]] std::size_t least_bytes() const noexcept override { return std::size_t{4} << 20; }
+
+  struct Started {
+    int result = 0;
+    const char* what = "";  // that could not be set
+  };
+  /// Puts a generator at the start of a sequence, wherever it was in which one.
+  [[nodiscard]] Started start(void* generator, int type, const curand::Start& start) const;
 
  private:
   Curand curand_;

@@ -17,6 +17,8 @@ constexpr int not_initialized = 1;
 constexpr int alloc_failed = 2;
 constexpr int internal_error = 7;
 constexpr int deterministic_results = 1;
+constexpr int default_math = 1;
+constexpr int default_emulation = 0;
 
 // The library names its results nowhere.
 constexpr std::pair<int, const char*> names[] = {
@@ -37,10 +39,10 @@ class CusolverCalls final : public Calls {
   [[nodiscard]] int set_stream(void* handle, void* stream) const override {
     return cusolver_.set_stream(handle, stream);
   }
-  [[nodiscard]] int reset(void* handle) const override {
-    return cusolver_.set_deterministic_mode == nullptr
-               ? 0
-               : cusolver_.set_deterministic_mode(handle, deterministic_results);
+  [[nodiscard]] int reset(void* handle, int /*sort*/) const override {
+    return first_failure([&] { return set_if_known(cusolver_.set_deterministic_mode, handle, deterministic_results); },
+                         [&] { return set_if_known(cusolver_.set_math_mode, handle, default_math); },
+                         [&] { return set_if_known(cusolver_.set_emulation_strategy, handle, default_emulation); });
   }
   [[nodiscard]] std::string name_of(int result) const override {
     const auto* const found =
@@ -64,6 +66,8 @@ Cusolver load_cusolver() {
   library.bind(functions.destroy, "cusolverDnDestroy");
   library.bind(functions.set_stream, "cusolverDnSetStream");
   library.bind_optional(functions.set_deterministic_mode, "cusolverDnSetDeterministicMode");
+  library.bind_optional(functions.set_math_mode, "cusolverDnSetMathMode");
+  library.bind_optional(functions.set_emulation_strategy, "cusolverDnSetEmulationStrategy");
   return functions;
 }
 

@@ -23,7 +23,9 @@ class CusparseCalls final : public Calls {
   [[nodiscard]] int set_stream(void* handle, void* stream) const override {
     return cusparse_.set_stream(handle, stream);
   }
-  [[nodiscard]] int reset(void* handle) const override { return cusparse_.set_pointer_mode(handle, pointer_mode_host); }
+  [[nodiscard]] int reset(void* handle, int /*sort*/) const override {
+    return cusparse_.set_pointer_mode(handle, pointer_mode_host);
+  }
   [[nodiscard]] std::string name_of(int result) const override { return name_or(cusparse_.get_error_name, result); }
   [[nodiscard]] bool retryable(int result) const noexcept override {
     return result == not_initialized || result == alloc_failed || result == insufficient_resources;

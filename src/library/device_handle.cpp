@@ -16,6 +16,15 @@ void check(const Calls& calls, int result, const char* what) {
               std::to_string(result) + ")");
 }
 
+/// Free memory of the current context's device; 0 when the driver does not tell: a measure is no reason to fail.
+std::size_t free_memory(gpu::Driver& driver) noexcept {
+  try {
+    return driver.memory().free;
+  } catch (...) {
+    return 0;
+  }
+}
+
 }  // namespace
 
 std::string UntypedFactory::describe(const HandleKey& key) const {
@@ -25,15 +34,16 @@ std::string UntypedFactory::describe(const HandleKey& key) const {
 }
 
 UntypedHandle UntypedFactory::create_untyped(const HandleKey& key) {
-  const std::size_t free_before = driver().memory().free;
+  const std::size_t free_before = free_memory(driver());
   UntypedHandle handle;
   const int result = calls_->create(&handle.native, key.sort());
   if (result != 0) {
     throw BuildFailed(calls_->name(), result, calls_->name_of(result), describe(key),
                       calls_->retryable(result) ? Retry::after_reclaim : Retry::no);
   }
-  const std::size_t free_after = driver().memory().free;
-  handle.bytes = free_before - std::min(free_before, free_after);
+  const std::size_t free_after = free_memory(driver());
+  const std::size_t fall = free_after == 0 ? 0 : free_before - std::min(free_before, free_after);
+  handle.bytes = std::max(fall, calls_->least_bytes());
   return handle;
 }
 
@@ -48,7 +58,7 @@ void UntypedFactory::set_stream(const HandleKey& key, const UntypedHandle& handl
 
 void UntypedFactory::reset_untyped(const HandleKey& key, const UntypedHandle& handle) {
   const gpu::CurrentContext inside = enter(key);
-  check(*calls_, calls_->reset(handle.native), "resetting a handle");
+  check(*calls_, calls_->reset(handle.native, key.sort()), "resetting a handle");
 }
 
 HandleKey key_of_current_context(gpu::Driver& driver, int sort) {

@@ -18,8 +18,9 @@ struct Cublas {
   int (*set_pointer_mode)(void* handle, int mode);
   int (*set_math_mode)(void* handle, int mode);
   int (*set_atomics_mode)(void* handle, int mode);
-  int (*set_sm_count_target)(void* handle, int count);  // nullptr before 11.5
-  const char* (*get_status_name)(int status);           // nullptr before 11.4
+  int (*set_sm_count_target)(void* handle, int count);        // nullptr before 11.5
+  int (*set_emulation_strategy)(void* handle, int strategy);  // nullptr before 13.0
+  const char* (*get_status_name)(int status);                 // nullptr before 11.4
 };
 
 struct CublasLt {
@@ -40,7 +41,9 @@ struct Cusolver {
   int (*create)(void** handle);
   int (*destroy)(void* handle);
   int (*set_stream)(void* handle, void* stream);
-  int (*set_deterministic_mode)(void* handle, int mode);  // nullptr before 11.7
+  int (*set_deterministic_mode)(void* handle, int mode);      // nullptr before 11.7
+  int (*set_math_mode)(void* handle, int mode);               // nullptr before 13.0
+  int (*set_emulation_strategy)(void* handle, int strategy);  // nullptr before 13.0
 };
 
 struct Curand {
@@ -50,6 +53,7 @@ struct Curand {
   int (*set_seed)(void* generator, unsigned long long seed);
   int (*set_offset)(void* generator, unsigned long long offset);
   int (*set_ordering)(void* generator, int ordering);
+  int (*set_dimensions)(void* generator, unsigned dimensions);
 };
 
 struct Cudnn {
@@ -80,6 +84,11 @@ template <class... Call>
   int result = 0;
   (void)(((result = calls()) == 0) && ...);
   return result;
+}
+
+/// Sets a mode that older versions of a library do not have.
+[[nodiscard]] inline int set_if_known(int (*set)(void*, int), void* handle, int value) {
+  return set == nullptr ? 0 : set(handle, value);
 }
 
 [[nodiscard]] inline std::string name_or(const char* (*name_of)(int), int result) {

@@ -471,6 +471,15 @@ void SimulatedDriver::begin_capture(gpu::Stream stream) {
   ++state_->captures_open;
 }
 
+void SimulatedDriver::join_capture(gpu::Stream stream, gpu::Stream of) {
+  const std::lock_guard lock(state_->mutex);
+  StreamRecord* const found = state_->find_stream("join_capture", stream);
+  const StreamRecord* const first = state_->find_stream("join_capture", of);
+  if (found == nullptr || first == nullptr) return;
+  found->capture = first->capture;
+  ++state_->captures_open;
+}
+
 void SimulatedDriver::end_capture(gpu::Stream stream) {
   const std::lock_guard lock(state_->mutex);
   StreamRecord* const found = state_->find_stream("end_capture", stream);

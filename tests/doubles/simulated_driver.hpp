@@ -72,6 +72,8 @@ class SimulatedDriver final : public gpu::Driver {
   /// Everything given to the stream so far, and what that waits for, is done.
   void finish(gpu::Stream stream);
   void begin_capture(gpu::Stream stream);
+  /// The stream becomes another branch of the capture that `of` is in, until its own end_capture.
+  void join_capture(gpu::Stream stream, gpu::Stream of);
   void end_capture(gpu::Stream stream);
   /// All captured graphs are gone.
   void forget_graphs();

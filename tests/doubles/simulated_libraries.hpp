@@ -24,7 +24,8 @@ class SimulatedLibraries {
   /// What a handle has at the moment.
   struct Handle {
     void* stream = nullptr;
-    int type = 0;  // of a generator
+    int type = 0;                // of a generator
+    std::uint64_t position = 0;  // of a generator: numbers since its start
     std::map<std::string, long long> modes;
   };
 
@@ -38,13 +39,15 @@ class SimulatedLibraries {
   SimulatedLibraries& operator=(const SimulatedLibraries&) = delete;
 
   [[nodiscard]] static library::Cublas cublas() {
-    return {create, destroy, set_stream, set_mode<0>, set_mode<1>, set_mode<2>, set_mode<3>, name_of};
+    return {create, destroy, set_stream, set_mode<0>, set_mode<1>, set_mode<2>, set_mode<3>, set_mode<6>, name_of};
   }
   [[nodiscard]] static library::CublasLt cublaslt() { return {create, destroy, name_of}; }
   [[nodiscard]] static library::Cusparse cusparse() { return {create, destroy, set_stream, set_mode<0>, name_of}; }
-  [[nodiscard]] static library::Cusolver cusolver() { return {create, destroy, set_stream, set_mode<4>}; }
+  [[nodiscard]] static library::Cusolver cusolver() {
+    return {create, destroy, set_stream, set_mode<4>, set_mode<1>, set_mode<6>};
+  }
   [[nodiscard]] static library::Curand curand() {
-    return {create_generator, destroy, set_stream, set_number<0>, set_number<1>, set_mode<5>};
+    return {create_generator, destroy, set_stream, set_number<0>, set_number<1>, set_mode<5>, set_dimensions};
   }
   [[nodiscard]] static library::Cudnn cudnn() { return {create, destroy, set_stream, name_of}; }
 
@@ -62,12 +65,19 @@ class SimulatedLibraries {
     const std::lock_guard lock(mutex_);
     return handles_[handle];
   }
+  /// A generator makes that many numbers.
+  void generate(void* generator, std::uint64_t count) {
+    launch(generator);
+    const std::lock_guard lock(mutex_);
+    handles_[generator].position += count;
+  }
   /// Gives work on a handle to the stream that is set.
   void launch(void* handle) { driver_.launch(id_of(handle), at(handle).stream); }
 
  private:
   static inline SimulatedLibraries* instance = nullptr;
-  static constexpr const char* modes[] = {"pointer", "math", "atomics", "sm_count", "deterministic", "ordering"};
+  static constexpr const char* modes[] = {"pointer",       "math",     "atomics",  "sm_count",
+                                          "deterministic", "ordering", "emulation"};
   static constexpr const char* numbers[] = {"seed", "offset"};
 
   [[nodiscard]] static ObjectId id_of(void* handle) { return reinterpret_cast<std::uintptr_t>(handle) / 16; }
@@ -88,7 +98,7 @@ class SimulatedLibraries {
       return out_of_memory;
     }
     const std::lock_guard lock(mutex_);
-    handles_[*handle] = {.stream = nullptr, .type = type, .modes = {}};
+    handles_[*handle] = {.stream = nullptr, .type = type, .position = 0, .modes = {}};
     return 0;
   }
   [[nodiscard]] int set_checked(void* handle, const char* mode, long long value) {
@@ -117,7 +127,19 @@ class SimulatedLibraries {
   }
   template <int index>
   static int set_number(void* handle, unsigned long long value) {
+    instance->start(handle, numbers[index], static_cast<long long>(value));
     return instance->set_checked(handle, numbers[index], static_cast<long long>(value));
+  }
+  /// As libcurand does it (real_curand_test.cpp): an offset starts a generator anew, a seed only if it is another one.
+  void start(void* generator, const std::string& number, long long value) {
+    const std::lock_guard lock(mutex_);
+    Handle& handle = handles_[generator];
+    const auto set = handle.modes.find(number);
+    const long long before = set == handle.modes.end() ? 0 : set->second;
+    if (number == "offset" || value != before) handle.position = 0;
+  }
+  static int set_dimensions(void* handle, unsigned value) {
+    return instance->set_checked(handle, "dimensions", static_cast<long long>(value));
   }
   static const char* name_of(int result) { return result == out_of_memory ? "SIMULATED_ALLOC_FAILED" : nullptr; }
 

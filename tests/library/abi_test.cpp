@@ -56,12 +56,27 @@ LARDER_SAME(Curand::set_stream, curandSetStream);
 LARDER_SAME(Curand::set_seed, curandSetPseudoRandomGeneratorSeed);
 LARDER_SAME(Curand::set_offset, curandSetGeneratorOffset);
 LARDER_SAME(Curand::set_ordering, curandSetGeneratorOrdering);
+LARDER_SAME(Curand::set_dimensions, curandSetQuasiRandomGeneratorDimensions);
+#if CUBLAS_VERSION >= 130000
+LARDER_SAME(Cusolver::set_math_mode, cusolverDnSetMathMode);
+LARDER_SAME(Cusolver::set_emulation_strategy, cusolverDnSetEmulationStrategy);
+// The header has an overload for another enumeration.
+using SetEmulation = cublasStatus_t (*)(cublasHandle_t, cublasEmulationStrategy_t);
+static_assert(same_abi<decltype(library::Cublas::set_emulation_strategy),
+                       decltype(static_cast<SetEmulation>(&cublasSetEmulationStrategy))>);
+static_assert(CUBLAS_EMULATION_STRATEGY_DEFAULT == 0 && CUDA_EMULATION_STRATEGY_DEFAULT == 0);
+static_assert(CUSOLVER_DEFAULT_MATH == 1);
+#endif
 #ifdef LARDER_HAVE_CUDNN_HEADER
 LARDER_SAME(Cudnn::create, cudnnCreate);
 LARDER_SAME(Cudnn::destroy, cudnnDestroy);
 LARDER_SAME(Cudnn::set_stream, cudnnSetStream);
 LARDER_SAME(Cudnn::get_error_string, cudnnGetErrorString);
 static_assert(std::is_same_v<cudnnHandle_t, decltype(cudnn::handle())>);
+#if CUDNN_MAJOR >= 9
+static_assert(CUDNN_STATUS_NOT_INITIALIZED == 1001 && CUDNN_STATUS_INTERNAL_ERROR == 4000 &&
+              CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED == 4004);
+#endif
 #endif
 #undef LARDER_SAME
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <larder/library/curand.hpp>
 
+#include <cstdint>
 #include <map>
 #include <string>
 
@@ -20,6 +21,7 @@ using testing::HasSubstr;
 
 constexpr int philox = 161;
 constexpr int mtgp32 = 141;
+constexpr int mt19937 = 142;
 constexpr int sobol32 = 201;
 
 class CurandTest : public testing::Test {
@@ -53,7 +55,8 @@ TEST_F(CurandTest, TypesAreNotMixed) {
   { const auto lease = curand::generator_from(cache, HandleKey(context, philox), stream, {}); }
   const auto lease = curand::generator_from(cache, HandleKey(context, sobol32), stream, {.offset = 5});
   EXPECT_EQ(libraries.at(*lease).type, sobol32);
-  EXPECT_EQ(libraries.at(*lease).modes, (std::map<std::string, long long>{{"ordering", 201}, {"offset", 5}}));
+  EXPECT_EQ(libraries.at(*lease).modes,
+            (std::map<std::string, long long>{{"ordering", 201}, {"dimensions", 1}, {"offset", 5}}));
   EXPECT_EQ(driver.objects_created(), 2U);
 }
 
@@ -65,9 +68,44 @@ TEST_F(CurandTest, WhatATypeDoesNotTakeIsRefusedBeforeAnythingIsLeased) {
     EXPECT_THAT(error.what(), testing::AllOf(HasSubstr("201"), HasSubstr("42")));
   }
   EXPECT_THROW((void)curand::generator_from(cache, HandleKey(context, mtgp32), stream, {.offset = 1}), InvalidArgument);
+  EXPECT_THROW((void)curand::generator_from(cache, HandleKey(context, philox), stream, {.dimensions = 2}),
+               InvalidArgument);
   const auto lease = curand::generator_from(cache, HandleKey(context, mtgp32), stream, {.seed = 1});
   EXPECT_EQ(libraries.at(*lease).modes, (std::map<std::string, long long>{{"ordering", 101}, {"seed", 1}}));
   EXPECT_EQ(driver.objects_created(), 1U);
+}
+
+// As the library does: a generator without offsets goes on where it is when it is given the seed that it has.
+TEST_F(CurandTest, TheSameSeedStartsAMersenneTwisterAnew) {
+  for (const int type : {mtgp32, mt19937}) {
+    const HandleKey key(context, type);
+    for (const std::uint64_t seed : {42U, 42U, 0U, 0U}) {
+      const auto lease = curand::generator_from(cache, key, stream, {.seed = seed});
+      EXPECT_EQ(libraries.at(*lease).position, 0U) << type;
+      libraries.generate(*lease, 100);
+      EXPECT_EQ(libraries.at(*lease).position, 100U) << type;
+    }
+  }
+}
+
+TEST_F(CurandTest, ALeaseThatIsNotStartedIsAsNewWhoeverHadItBefore) {
+  for (const int type : {philox, mt19937, sobol32}) {
+    const HandleKey key(context, type);
+    {
+      const auto lease = type == sobol32 ? curand::generator_from(cache, key, stream, {.dimensions = 3})
+                                         : curand::generator_from(cache, key, stream, {.seed = 42, .ordering = 103});
+      libraries.generate(*lease, 100);
+    }
+    const auto lease = cache.acquire(key, stream);
+    const auto handle = libraries.at(*lease);
+    EXPECT_EQ(handle.position, 0U) << type;
+    EXPECT_EQ(handle.modes.at("ordering"), type == sobol32 ? 201 : 101);
+    if (type == sobol32) {
+      EXPECT_EQ(handle.modes.at("dimensions"), 1);
+    } else {
+      EXPECT_EQ(handle.modes.at("seed"), 0);
+    }
+  }
 }
 
 TEST_F(CurandTest, AGeneratorThatCannotBeStartedIsDestroyed) {

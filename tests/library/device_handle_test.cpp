@@ -6,6 +6,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -79,10 +80,12 @@ TEST_F(DeviceHandleTest, C48ModesAreBackAtTheDefaultAlsoWhenTheUserThrows) {
     libraries.set(native, "math", 3);
     libraries.set(native, "atomics", 1);
     libraries.set(native, "sm_count", 20);
+    libraries.set(native, "emulation", 2);
     throw std::runtime_error("x");
   } catch (const std::runtime_error&) {
   }
-  const std::map<std::string, long long> defaults{{"pointer", 0}, {"math", 0}, {"atomics", 0}, {"sm_count", 0}};
+  const std::map<std::string, long long> defaults{
+      {"pointer", 0}, {"math", 0}, {"atomics", 0}, {"sm_count", 0}, {"emulation", 0}};
   EXPECT_EQ(libraries.at(native).modes, defaults);
 }
 
@@ -159,6 +162,55 @@ TEST_F(DeviceHandleTest, AFailureIsNamedByTheLibraryWithItsKey) {
     EXPECT_THAT(failure.what(), HasSubstr("cublas handle in context " + std::to_string(context.id)));
   }
   driver.set_hook({});
+}
+
+// Measuring is no reason to lose a handle.
+TEST_F(DeviceHandleTest, AHandleWhoseMemoryCannotBeMeasuredCountsForTheLeast) {
+  int calls = 0;
+  driver.set_hook([&](const std::string& member) {
+    if (member == "memory" && ++calls == 2) throw gpu::DriverError("cuMemGetInfo", 700, "SIMULATED");
+  });
+  const auto lease = cache.acquire(key, s1);
+  driver.set_hook({});
+  EXPECT_EQ(calls, 2);
+  EXPECT_EQ(driver.objects_created(), 1U);
+  EXPECT_EQ(cache.stats().leased_bytes, std::size_t{64} << 10);
+}
+
+// Whatever call of the driver fails: no handle is lost or destroyed twice, and nothing is used wrongly.
+TEST_F(DeviceHandleTest, NoFailureOfTheDriverLosesAHandle) {
+  bool failed = true;
+  for (int which = 1; failed; ++which) {
+    const std::uint64_t created = driver.objects_created();
+    const std::uint64_t destroyed = driver.objects_destroyed();
+    std::uint64_t abandoned = 0;
+    failed = false;
+    {
+      HandleCache<Factory> own({.max_idle = 1}, {},
+                               Factory(driver, library::cublas_calls(SimulatedLibraries::cublas())));
+      int calls = 0;
+      driver.set_hook([&](const std::string& member) {
+        // What CurrentContext calls in its destructor cannot fail, and the library fails by results.
+        if (member == "create_object" || member == "destroy_object" || ++calls != which) return;
+        failed = true;
+        throw gpu::DriverError(member, 700, "SIMULATED");
+      });
+      for (const gpu::Stream stream : {s1, s2, gpu::Stream{}, s1}) {
+        try {
+          const auto one = own.acquire(key, stream);
+          const auto two = own.acquire(key, stream);
+          libraries.launch(*one);
+        } catch (const Error&) {
+        }
+      }
+      own.clear();
+      driver.set_hook({});
+      EXPECT_EQ(own.stats().live, 0U) << which;
+      abandoned = own.stats().abandoned;
+    }
+    EXPECT_EQ(driver.objects_created() - created, driver.objects_destroyed() - destroyed + abandoned) << which;
+    EXPECT_EQ(driver.stack(), std::vector<gpu::Context>{context}) << which;
+  }
 }
 
 TEST_F(DeviceHandleTest, C30TwoDevicesAreNeverCrossed) {

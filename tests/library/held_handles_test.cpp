@@ -3,6 +3,10 @@
 // A thread's handles. Each thread of a test has a HeldHandles of its own, as the library's functions have one per thread.
 #include <larder/library/held_handles.hpp>
 
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -136,6 +140,89 @@ TEST_F(HeldHandlesTest, ACaptureGetsAHandleOfItsOwn) {
   EXPECT_EQ(static_cast<void*>(held.on(s1)), before);
   libraries.launch(before);
   driver.forget_graphs();
+}
+
+TEST_F(HeldHandlesTest, BranchesOfACaptureHaveAHandleEachOnTheirStreams) {
+  cache.prewarm(library::HandleKey(context), 2);
+  Held held(cache, driver);
+  driver.begin_capture(s1);
+  driver.join_capture(s2, s1);
+  void* const first = held.on(s1);
+  void* const second = held.on(s2);
+  EXPECT_NE(first, second);
+  EXPECT_EQ(libraries.at(first).stream, s1.native());
+  EXPECT_EQ(libraries.at(second).stream, s2.native());
+  EXPECT_EQ(static_cast<void*>(held.on(s1)), first);
+  EXPECT_EQ(static_cast<void*>(held.on(s2)), second);
+  driver.end_capture(s2);
+  driver.end_capture(s1);
+}
+
+TEST_F(HeldHandlesTest, IdleHandlesOfALostContextAreForgottenToo) {
+  Held held(cache, driver);
+  const gpu::Context passing = driver.create_context(1);
+  {
+    const gpu::CurrentContext there(driver, passing);
+    (void)held.on({});
+  }
+  cache.prewarm(library::HandleKey(passing), 2);
+  driver.lose_context(passing);
+  (void)held.on({});
+  EXPECT_EQ(cache.stats().idle, 0U);
+  EXPECT_EQ(cache.stats().abandoned, 3U);
+}
+
+TEST_F(HeldHandlesTest, AThreadThatEndsAfterTheDriverHasGoneCallsNothing) {
+  std::vector<std::string> calls;
+  {
+    Held held(cache, driver);
+    (void)held.on(s1);
+    driver.lose_context(context);
+    driver.set_hook([&](const std::string& member) { calls.push_back(member); });
+  }
+  driver.set_hook({});
+  EXPECT_THAT(calls, testing::IsEmpty());
+  EXPECT_EQ(cache.stats().abandoned, 1U);
+  EXPECT_EQ(driver.objects_destroyed(), 0U);
+}
+
+TEST_F(HeldHandlesTest, AFailedRequestLeavesTheThreadAbleToAskAgain) {
+  Held held(cache, driver);
+  (void)held.on(s1);
+  libraries.fail_next("set_stream", 7);
+  EXPECT_THROW((void)held.on(s2), Error);
+  void* const handle = held.on(s2);
+  EXPECT_EQ(libraries.at(handle).stream, s2.native());
+  EXPECT_EQ(cache.stats().leased, 1U);
+}
+
+TEST_F(HeldHandlesTest, BeforeAStreamIsDestroyedAnotherIsAskedFor) {
+  Held held(cache, driver);
+  for (int i = 0; i < 20; ++i) {
+    const gpu::Stream passing = driver.create_stream();
+    libraries.launch(held.on(passing));
+    driver.finish(passing);
+    (void)held.on({});
+    driver.destroy_stream(passing);
+  }
+  EXPECT_LE(driver.objects_created(), 2U);
+  EXPECT_EQ(cache.stats().abandoned, 0U);
+}
+
+TEST_F(HeldHandlesTest, AForkedChildDoesNotGoOnWithItsParentsHandle) {
+  Held held(cache, driver);
+  void* const parents = held.on(s1);
+  const pid_t child = fork();
+  if (child == 0) {
+    void* const own = held.on(s1);
+    const bool good = own != parents && static_cast<void*>(held.on(s1)) == own && driver.violations().empty() &&
+                      driver.objects_destroyed() == 0;
+    _exit(good ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+  EXPECT_EQ(static_cast<void*>(held.on(s1)), parents);
 }
 
 TEST_F(HeldHandlesTest, ManyThreadsAtOnceHaveAHandleEach) {

@@ -23,8 +23,10 @@ using HandleCache = larder::HandleCache<HandleFactory>;
 /// The calling thread's handle in its current context, set to that stream; the thread gives it back when it ends.
 ///
 /// Work that the handle did on another stream before is ordered before, or another handle is given. Modes that the
-/// thread sets stay until then. A stream that captures gets a handle of its own: handles().prewarm(key) first. On
-/// return: pointer mode host, default math mode, no atomics, no limit on multiprocessors, the handle's own workspace.
+/// thread sets stay until then. A stream that captures gets a handle of its own: handles().prewarm(key) first.
+/// Before a stream is destroyed, ask for another one's handle: the end of the work on the old one is recorded then.
+/// On return: pointer mode host, default math mode and emulation, no atomics, no limit on multiprocessors, the handle's
+/// own workspace.
 /// @throws as handles() and HandleCache::acquire; Error when no context is current
 [[nodiscard]] cublasContext* handle(gpu::Stream stream = {});
 

@@ -24,6 +24,7 @@ using HandleCache = larder::HandleCache<HandleFactory>;
 ///
 /// Work that the handle did on another stream before is ordered before, or another handle is given. Modes that the
 /// thread sets stay until then. A stream that captures gets a handle of its own: handles().prewarm(key) first.
+/// Before a stream is destroyed, ask for another one's handle: the end of the work on the old one is recorded then.
 /// @throws as handles() and HandleCache::acquire; Error when no context is current
 [[nodiscard]] cudnnContext* handle(gpu::Stream stream = {});
 

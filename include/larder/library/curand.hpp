@@ -19,22 +19,23 @@ namespace larder::curand {
 using HandleFactory = library::DeviceHandleFactory<curandGenerator_st*>;
 using HandleCache = larder::HandleCache<HandleFactory>;
 
-/// Where a generator's sequence starts, and how it is laid out. Quasirandom generators take no seed; MTGP32 and MT19937 take
-/// no offset (cuRAND's rules): what is set for them is refused.
+/// Where a generator's sequence starts, and how it is laid out. Quasirandom generators take no seed, pseudorandom ones no
+/// dimensions, MTGP32 and MT19937 no offset (cuRAND's rules): what is set for them is refused.
 struct Start {
   std::optional<std::uint64_t> seed = std::nullopt;    ///< default 0, for pseudorandom generators
   std::optional<std::uint64_t> offset = std::nullopt;  ///< default 0: the beginning
   std::optional<int> ordering = std::nullopt;          ///< curandOrdering_t; default as of a new generator
+  std::optional<unsigned> dimensions = std::nullopt;   ///< default 1
 };
 
-/// The generators of this process; made by the first call, never destroyed. Leases from here are in an unknown state:
-/// generator() starts them.
+/// The generators of this process; made by the first call, never destroyed. Leases from here are as new; generator() also
+/// starts them elsewhere.
 /// @throws BackendUnavailable when the CUDA driver or cuRAND is missing (LARDER_CURAND_LIBRARY names another file)
 [[nodiscard]] HandleCache& handles();
 
 /// A generator of that type (curandRngType_t) in the current context, on that stream, started as said.
 ///
-/// @throws InvalidArgument for a seed or offset that the type does not take; Error with cuRAND's result; as handles() and
+/// @throws InvalidArgument for what the type does not take; Error with cuRAND's result; as handles() and
 /// HandleCache::acquire
 [[nodiscard]] Lease<HandleFactory> generator(int type, gpu::Stream stream = {}, const Start& start = {});
 

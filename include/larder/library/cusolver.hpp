@@ -17,14 +17,15 @@ using HandleFactory = library::DeviceHandleFactory<cusolverDnContext*>;
 using HandleCache = larder::HandleCache<HandleFactory>;
 
 /// The handles of this process; made by the first call, never destroyed. A handle holds 96 MiB on an H200.
-/// @throws BackendUnavailable when the CUDA driver or cuSOLVER (dense) is missing (LARDER_CUSOLVER_LIBRARY names another file)
+/// @throws BackendUnavailable when the CUDA driver or cuSOLVER is missing (LARDER_CUSOLVER_LIBRARY names another file)
 [[nodiscard]] HandleCache& handles();
 
 /// The calling thread's handle in its current context, set to that stream; the thread gives it back when it ends.
 ///
 /// Work that the handle did on another stream before is ordered before, or another handle is given. Modes that the
-/// thread sets stay until then. A stream that captures gets a handle of its own: handles().prewarm(key) first. On
-/// return: deterministic results.
+/// thread sets stay until then. A stream that captures gets a handle of its own: handles().prewarm(key) first.
+/// Before a stream is destroyed, ask for another one's handle: the end of the work on the old one is recorded then.
+/// On return: deterministic results, default math mode and emulation.
 /// @throws as handles() and HandleCache::acquire; Error when no context is current
 [[nodiscard]] cusolverDnContext* handle(gpu::Stream stream = {});
 

@@ -57,11 +57,13 @@ class Calls {
   [[nodiscard]] virtual int create(void** handle, int sort) const = 0;
   [[nodiscard]] virtual int destroy(void* handle) const = 0;
   [[nodiscard]] virtual int set_stream(void* handle, void* stream) const = 0;
-  /// Puts what sticks to a handle back to what a new one has.
-  [[nodiscard]] virtual int reset(void* handle) const = 0;
+  /// Puts what sticks to a handle of that sort back to what a new one has.
+  [[nodiscard]] virtual int reset(void* handle, int sort) const = 0;
   [[nodiscard]] virtual std::string name_of(int result) const = 0;
   /// Whether that result of create may mean that memory is short.
   [[nodiscard]] virtual bool retryable(int result) const noexcept = 0;
+  /// What a handle counts for that seems to hold less.
+  [[nodiscard]] virtual std::size_t least_bytes() const noexcept { return std::size_t{64} << 10; }
 };
 
 /// A handle without its type.
@@ -102,7 +104,8 @@ class DeviceHandleFactory : public UntypedFactory {
  public:
   using Key = HandleKey;
   using Handle = DeviceHandle<Native>;
-  static constexpr Budget default_budget{.max_idle = 16};
+  /// The dearest (cuSOLVER, 96 MiB on an H200) take 768 MiB then.
+  static constexpr Budget default_budget{.max_idle = 8};
   static constexpr bool bytes_fixed = true;
   using UntypedFactory::UntypedFactory;
 
@@ -114,8 +117,8 @@ class DeviceHandleFactory : public UntypedFactory {
     set_stream(key, handle, stream);
   }
   void reset(const HandleKey& key, Handle& handle) { reset_untyped(key, handle); }
-  /// The fall of the device's free memory while the handle was made; what others allocated meanwhile is counted too. What
-  /// a handle allocates later (cuBLAS: a larger workspace) no library tells.
+  /// The fall of the device's free memory while the handle was made, or Calls::least_bytes() if that is more. What others
+  /// allocated meanwhile is counted too; what a handle allocates later (cuBLAS: a larger workspace) no library tells.
   [[nodiscard]] std::size_t bytes(const HandleKey&, const Handle& handle) const noexcept { return handle.bytes; }
 };
 
