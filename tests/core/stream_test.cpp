@@ -16,6 +16,7 @@
 
 #include "doubles/fake_clock.hpp"
 #include "doubles/fake_device.hpp"
+#include "doubles/recording_listener.hpp"
 
 namespace larder::core_tests {
 namespace {
@@ -162,6 +163,20 @@ TEST_F(StreamTest, AStreamGetsTheHandleItUsedLast) {
   std::thread([&] { EXPECT_EQ(*cache.acquire({context, 8}, s1), of_1); }).join();
   EXPECT_EQ(calls["wait"], 0);
   EXPECT_EQ(cache.stats().hits, 7U);
+}
+
+TEST_F(StreamTest, AHandleThatAnotherStreamTookMeanwhileIsAHitReportedOnce) {
+  doubles::RecordingListener listener;
+  HandleCache<StreamPlans> heard{{.max_idle = 1}, {.listener = &listener}, StreamPlans(device, hook)};
+  const auto use = [&](DeviceStream stream) {
+    const auto lease = heard.acquire({context, 8}, stream);
+    launch(lease, stream);
+  };
+  use(s1);
+  std::thread([&] { use(s2); }).join();
+  listener.clear();
+  use(s1);  // this thread remembers the handle as s1's
+  EXPECT_THAT(listener.events(), testing::ElementsAre("hit size 8 in context 1"));
 }
 
 TEST_F(StreamTest, AnotherStreamGetsAHandleWhoseWorkIsDoneBeforeOneToWaitFor) {

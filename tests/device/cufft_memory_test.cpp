@@ -4,7 +4,7 @@
 #include <cufft.h>
 
 #include <cstdio>
-#include <string>
+#include <optional>
 
 #include <gtest/gtest.h>
 
@@ -82,23 +82,14 @@ TEST_F(CufftMemoryTest, AFullCardGivesUpIdlePlansOnceAndTheNewPlanIsMade) {
   stream.synchronize();
   const std::size_t idle = plans.stats().idle;
   ASSERT_EQ(idle, 20U);
-  std::vector<void*> filling;
-  for (std::size_t piece = std::size_t{1} << 36; piece >= (std::size_t{1} << 20);) {
-    void* taken = nullptr;
-    if (cudaMalloc(&taken, piece) == cudaSuccess) {
-      filling.push_back(taken);
-    } else {
-      (void)cudaGetLastError();
-      piece /= 2;
-    }
-  }
+  std::optional<FullCard> full(std::in_place);
   {
     const auto plan = plans.acquire(complex_of(2000003), stream);
     EXPECT_TRUE(plan);
   }
   stream.synchronize();
   const Stats stats = plans.stats();
-  for (void* const taken : filling) (void)cudaFree(taken);
+  full.reset();
   std::printf("full card: %zu plans were idle, %llu given up, %llu builds failed, then the plan was made\n", idle,
               static_cast<unsigned long long>(stats.evictions[static_cast<std::size_t>(EvictionCause::pressure)]),
               static_cast<unsigned long long>(stats.build_failures));

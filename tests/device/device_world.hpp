@@ -103,6 +103,30 @@ class OwnContext {
   gpu::Context context_;
 };
 
+/// All of the device's memory that is to be had, down to pieces of 1 MiB.
+class FullCard {
+ public:
+  FullCard() {
+    for (std::size_t piece = std::size_t{1} << 36; piece >= (std::size_t{1} << 20);) {
+      void* taken = nullptr;
+      if (cudaMalloc(&taken, piece) == cudaSuccess) {
+        taken_.push_back(taken);
+      } else {
+        (void)cudaGetLastError();
+        piece /= 2;
+      }
+    }
+  }
+  FullCard(const FullCard&) = delete;
+  FullCard& operator=(const FullCard&) = delete;
+  ~FullCard() {
+    for (void* const taken : taken_) (void)cudaFree(taken);
+  }
+
+ private:
+  std::vector<void*> taken_;
+};
+
 inline std::vector<Complex> random_signal(std::size_t size, unsigned seed) {
   std::mt19937 random(seed);
   std::uniform_real_distribution<float> part(-1, 1);

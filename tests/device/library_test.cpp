@@ -123,16 +123,7 @@ TEST_F(LibraryDeviceTest, WhatAFullCardAnswersIsTriedAgain) {
     const auto b = wanted.acquire(key, gpu::Stream{});
   }
   LARDER_CHECK(cudaDeviceSynchronize());
-  std::vector<void*> filling;
-  for (std::size_t piece = std::size_t{1} << 36; piece >= (std::size_t{1} << 20);) {
-    void* taken = nullptr;
-    if (cudaMalloc(&taken, piece) == cudaSuccess) {
-      filling.push_back(taken);
-    } else {
-      (void)cudaGetLastError();
-      piece /= 2;
-    }
-  }
+  const FullCard full;
   // What the library answers when nothing can be given up.
   try {
     std::vector<Lease<cublas::HandleFactory>> leases;
@@ -155,7 +146,6 @@ TEST_F(LibraryDeviceTest, WhatAFullCardAnswersIsTriedAgain) {
     EXPECT_EQ(failure.retry(), Retry::after_reclaim);
   }
   EXPECT_GT(wanted.stats().build_failures, failures);
-  for (void* const taken : filling) (void)cudaFree(taken);
 }
 
 }  // namespace

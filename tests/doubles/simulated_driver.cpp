@@ -58,6 +58,7 @@ struct Use {
   std::uint64_t stream = 0;
   std::uint64_t launch = 0;
   std::uint64_t capture = 0;
+  std::uint64_t branch = 0;  // of the capture: the stream
 };
 
 struct ContextState {
@@ -210,8 +211,10 @@ struct SimulatedDriver::State {
     Clock& clock = clocks[stream.id];
     if (stream.capture != 0) {
       if (use.capture != 0 && use.capture != stream.capture) violate(name + " used by two graphs");
+      if (use.capture == stream.capture && use.branch != stream.id) violate(name + " used by two branches of a graph");
       if (!is_done(use)) violate(name + " captured while its work is pending");
       use.capture = stream.capture;
+      use.branch = stream.id;
       return;
     }
     if (use.capture != 0) violate(name + " used while a captured graph uses it");

@@ -226,6 +226,18 @@ TEST_F(CufftStreamTest, ACaptureKeepsItsPlanAndItsArea) {
   areas->release_captured();
 }
 
+TEST_F(CufftStreamTest, BranchesOfACaptureShareNeitherPlanNorArea) {
+  cache->prewarm(key(small_area), 2);
+  driver.begin_capture(s1);
+  driver.join_capture(s2, s1);
+  // One after the other on the host, side by side in the graph.
+  for (const gpu::Stream branch : {s1, s2, s1, s2}) use(small_area, branch);
+  driver.end_capture(s2);
+  driver.end_capture(s1);
+  EXPECT_EQ(cache->stats().leased, 2U);
+  driver.forget_graphs();
+}
+
 TEST_F(CufftStreamTest, ACaptureOnAnotherStreamIsNotDisturbed) {
   driver.begin_capture(s2);
   use(small_area, s1);

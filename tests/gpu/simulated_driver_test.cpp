@@ -224,6 +224,14 @@ TEST_F(CapturingDriverTest, NoticesWhateverTouchesWhatAGraphUses) {
   EXPECT_THAT(driver.violations(), notices("destroy of plan 1 of context 1 while a captured graph uses it"));
 }
 
+TEST_F(CapturingDriverTest, NoticesAnObjectUsedByTwoBranchesOfAGraph) {
+  driver.join_capture(s2, s1);
+  EXPECT_NE(driver.stream_state(s1).id, driver.stream_state(s2).id);
+  driver.launch(plan, s1);
+  driver.launch(plan, s2);
+  EXPECT_THAT(driver.violations(), notices("used by two branches of a graph"));
+}
+
 TEST_F(CapturingDriverTest, AfterTheEndOfTheGraphsAllIsAsBefore) {
   driver.launch(plan, s1);
   driver.end_capture(s1);

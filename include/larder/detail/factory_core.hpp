@@ -289,10 +289,8 @@ class FactoryCore final : public CacheCore {
     if (request.stream.capturing) {
       slot = claim_for_capture(request, on_miss);
     } else {
-      slot = claim_remembered(*static_cast<const Key*>(request.key), hash_on_stream(request.hash, request.stream.id));
-      if (slot != nullptr && slot->stream.load(std::memory_order_relaxed) != request.stream.id) {
-        put_back(*std::exchange(slot, nullptr));
-      }
+      slot = claim_remembered(*static_cast<const Key*>(request.key), hash_on_stream(request.hash, request.stream.id),
+                              request.stream.id);
       if (slot == nullptr) slot = claim_in_order(request, on_miss, deadline, ordered);
     }
     if (slot == nullptr) return {};
@@ -402,7 +400,7 @@ class FactoryCore final : public CacheCore {
     }
   }
 
-  [[nodiscard]] Slot* claim_remembered(const Key& key, std::uint64_t hash) {
+  [[nodiscard]] Slot* claim_remembered(const Key& key, std::uint64_t hash, [[maybe_unused]] std::uint64_t stream = 0) {
     const Remembered* const seen = find_remembered(id(), hash);
     if (seen == nullptr || has_deferred()) return nullptr;
     Slot& slot = static_cast<Slot&>(*seen->slot);
@@ -413,7 +411,10 @@ class FactoryCore final : public CacheCore {
       if (!slot.claim(seen->word)) return nullptr;
       slot.hits.store(slot.hits.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     }
-    if (!(slot.key() == key)) [[unlikely]] {
+    bool wanted = slot.key() == key;
+    // Another stream may have had it meanwhile.
+    if constexpr (StreamFactory<Factory>) wanted = wanted && slot.stream.load(std::memory_order_relaxed) == stream;
+    if (!wanted) [[unlikely]] {
       put_back(slot);
       return nullptr;
     }

@@ -98,8 +98,11 @@ class Driver {
   [[nodiscard]] StreamState stream_state(Stream stream) {
     constexpr std::uint64_t of_a_capture = std::uint64_t{1} << 63;
     const std::uint64_t capture = capture_id(stream);
-    if (capture != 0) return {.id = of_a_capture | capture, .capturing = true};
-    return {.id = stream_id(stream), .capturing = false};
+    if (capture == 0) return {.id = stream_id(stream), .capturing = false};
+    // A stream that captures has no id to ask for. Its address will do, since it cannot end before the capture does; mixed
+    // with the capture's number, two of them are equal once in 2^63.
+    const auto address = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(stream.native()));
+    return {.id = of_a_capture | ((capture * 0x9e3779b97f4a7c15U) ^ address), .capturing = true};
   }
 
   /// Lets this thread make calls that would otherwise break a capture going on anywhere in the process; until

@@ -2,7 +2,7 @@
 //
 // HeldHandles: a thread's handles of one library, leased once per context and kept until the thread ends.
 //
-// Per context one entry {lease, stream}, and one for each stream of a capture:
+// Per context one entry {lease, stream}, and the same for work that is captured:
 //
 //   none -> held on S            the first request, for stream S
 //   held on S -> held on S       a request for the same stream: no cache call
@@ -11,9 +11,8 @@
 //   held -> none                 the context is gone (noticed when another one comes), the thread ends, or forks: in the
 //                                child
 //
-// A capture has handles of its own, since its graph may run whenever the thread uses the other one; they cannot be built
-// then, so they must be there: HandleCache::prewarm. Streams of one capture are branches of a graph that may run side by
-// side, so each has its own, kept until the thread asks for one in another capture.
+// A capture has a handle of its own on each of its streams, since its graph may run whenever the thread uses the other one;
+// they cannot be built then, so they must be there: HandleCache::prewarm.
 #pragma once
 
 #include <algorithm>
@@ -48,40 +47,27 @@ class HeldHandles {
     }
     Held& held = in_current_context();
     const StreamState state = driver_->stream_state(stream);
-    if (state.capturing) [[unlikely]]
-      return captured(held, stream, state.id);
-    if (!held.ordinary || held.stream_id != state.id) {
-      held.ordinary.release();
-      held.ordinary = cache_->acquire(held.key, stream);
-      held.stream_id = state.id;
+    OnStream& wanted = state.capturing ? held.captured : held.ordinary;
+    if (!wanted.lease || wanted.stream_id != state.id) {
+      wanted.lease.release();
+      wanted.lease = cache_->acquire(held.key, stream);
+      wanted.stream_id = state.id;
     }
-    return *held.ordinary;
+    return *wanted.lease;
   }
 
   [[nodiscard]] std::size_t size() const noexcept { return held_.size(); }
 
  private:
-  struct Captured {
-    std::uint64_t capture;
-    gpu::Stream stream;
-    Lease<Factory> lease;
+  struct OnStream {
+    std::uint64_t stream_id = 0;
+    Lease<Factory> lease = {};
   };
   struct Held {
     HandleKey key;
-    std::uint64_t stream_id = 0;  // of the ordinary one
-    Lease<Factory> ordinary = {};
-    std::vector<Captured> captured = {};
+    OnStream ordinary = {};
+    OnStream captured = {};
   };
-
-  [[nodiscard]] const Handle& captured(Held& held, gpu::Stream stream, std::uint64_t capture) {
-    const auto found = std::find_if(held.captured.begin(), held.captured.end(), [&](const Captured& other) {
-      return other.capture == capture && other.stream == stream;
-    });
-    if (found != held.captured.end()) return *found->lease;
-    std::erase_if(held.captured, [&](const Captured& other) { return other.capture != capture; });
-    held.captured.push_back({capture, stream, cache_->acquire(held.key, stream)});
-    return *held.captured.back().lease;
-  }
 
   [[nodiscard]] Held& in_current_context() {
     // A thread mostly stays in one context.
