@@ -27,7 +27,7 @@ for program in "${programs[@]}"; do
   strip "$pack/$program"
 done
 (cd "$bin" && ldd "${programs[@]}") | awk '$2 == "=>" { print $3 }' | sort -u |
-  grep -vE '/(libc|libm|libpthread|libdl|librt|libcu[a-z]+)\.so' | while read -r library; do
+  grep -vE '/(libc|libm|libpthread|libdl|librt|libcu[a-zA-Z]+|libnv[a-zA-Z]+)\.so' | while read -r library; do
   cp -L "$library" "$pack/lib"
 done
 if command -v javac >/dev/null && [ -f /usr/share/java/commons-pool2.jar ]; then
