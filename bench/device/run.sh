@@ -50,14 +50,15 @@ tests() {
   "$bin/larder_device_test" --gtest_output="json:$out/tests.json" 2>&1 | tee "$out/tests.txt"
 }
 
-# Racecheck and the rest look at kernels, which are the vendor's; what larder can get wrong shows in memcheck. Plans of a
-# context that is destroyed are forgotten, by design: they look like leaks, so those tests are left out of that check.
+# Racecheck and the rest look at kernels, which are the vendor's; what larder can get wrong shows in memcheck. The leak check
+# leaves out the tests with contexts of their own, in which cuFFT keeps 7 MB to itself until they are destroyed, and those of
+# the handle libraries, whose handles stay for the life of the process.
 sanitizer() {
   command -v compute-sanitizer >/dev/null || { echo "sanitizer: skipped, no compute-sanitizer on the PATH"; return; }
   local checker=(compute-sanitizer --tool memcheck --report-api-errors no --error-exitcode 9)
   local slow='*FullCard*:*Lengths*:*SixHundred*:*ByteBudget*'
   "${checker[@]}" "$bin/larder_device_test" --gtest_filter="-$slow" 2>&1 | tee "$out/sanitizer.txt" &&
-    "${checker[@]}" --leak-check full "$bin/larder_device_test" --gtest_filter="-$slow:*ThatIsGone*" 2>&1 |
+    "${checker[@]}" --leak-check full "$bin/larder_device_test" --gtest_filter="-$slow:*C30*:*C32*:*ThatIsGone*:LibraryDeviceTest*" 2>&1 |
     tee -a "$out/sanitizer.txt"
 }
 

@@ -13,8 +13,8 @@ namespace larder {
 
 /// The right to use one handle until this object goes out of scope; move-only, empty after a move or release.
 ///
-/// Return a lease for a stream before the stream begins to capture, or after it: returned within, its handle is abandoned,
-/// since the graph may use it.
+/// Return a lease for a stream while the stream exists, as the end of its work is recorded then; and before the stream begins
+/// to capture, or after it: returned within, its handle is abandoned, since the graph may use it.
 ///
 /// A lease stays good whatever happens to its cache (clear, set_budget, destruction). It may be returned on another thread
 /// than it was acquired on. Distinct leases may be used at once; one lease is for one thread at a time.

@@ -123,6 +123,7 @@ TEST_F(LibraryDeviceTest, WhatAFullCardAnswersIsTriedAgain) {
     const auto b = wanted.acquire(key, gpu::Stream{});
   }
   LARDER_CHECK(cudaDeviceSynchronize());
+  const DeviceStream other;
   const FullCard full;
   // What the library answers when nothing can be given up.
   try {
@@ -136,7 +137,6 @@ TEST_F(LibraryDeviceTest, WhatAFullCardAnswersIsTriedAgain) {
   const std::uint64_t failures = wanted.stats().build_failures;
   std::vector<Lease<cusolver::HandleFactory>> leases;
   leases.push_back(wanted.acquire(key, gpu::Stream{}));  // one of the two idle ones
-  const DeviceStream other;
   try {
     leases.push_back(wanted.acquire(key, other));  // the other one
     leases.push_back(wanted.acquire(key, other));
