@@ -13,7 +13,7 @@ namespace larder {
 
 /// The right to use one handle until this object goes out of scope; move-only, empty after a move or release.
 ///
-/// Return a lease for a stream while the stream exists, as the end of its work is recorded then; and before the stream begins
+/// Return a lease for a stream while the stream exists, as the end of its work is recorded then (or see release_done); before the stream begins
 /// to capture, or after it: returned within, its handle is abandoned, since the graph may use it.
 ///
 /// A lease stays good whatever happens to its cache (clear, set_budget, destruction). It may be returned on another thread
@@ -50,6 +50,16 @@ class [[nodiscard]] Lease {
   /// Returns the handle now. Does nothing on an empty lease.
   void release() noexcept {
     if (slot_ != nullptr) core_->release(*std::exchange(slot_, nullptr));
+  }
+
+  /// Returns a handle all of whose work is known to be done; its stream is not touched, and may have gone.
+  void release_done() noexcept requires StreamFactory<Factory> {
+    if (slot_ != nullptr) core_->release(*std::exchange(slot_, nullptr), true);
+  }
+
+  /// Gives up a handle whose work can be neither marked nor waited for: it is never used nor destroyed.
+  void abandon() noexcept {
+    if (slot_ != nullptr) core_->abandon_leased(*std::exchange(slot_, nullptr));
   }
 
   /// Gives up a handle that is broken: it is destroyed, once its last lease is gone, instead of returned.

@@ -142,6 +142,8 @@ class CudaDriver final : public Driver {
     if (cuda_.mem_free_async(reinterpret_cast<Pointer>(memory), stream.native()) != success) free_when_idle(memory);
   }
   void free_when_idle(void* memory) noexcept override { (void)cuda_.mem_free(reinterpret_cast<Pointer>(memory)); }
+  // cuCtxSynchronize would break every capture in the context, in any mode; freeing memory waits as well, and breaks none.
+  void wait_until_idle() override { free_when_idle(allocate(1)); }
 
   // --- Streams -------------------------------------------------------------------------------------------------------
 

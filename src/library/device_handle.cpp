@@ -58,6 +58,8 @@ void UntypedFactory::set_stream(const HandleKey& key, const UntypedHandle& handl
 
 void UntypedFactory::reset_untyped(const HandleKey& key, const UntypedHandle& handle) {
   const gpu::CurrentContext inside = enter(key);
+  // A handle that nobody uses must not know a stream that may go.
+  check(*calls_, calls_->set_stream(handle.native, nullptr), "taking the stream of a handle away");
   check(*calls_, calls_->reset(handle.native, key.sort()), "resetting a handle");
 }
 

@@ -179,6 +179,31 @@ TEST_F(StreamTest, AHandleThatAnotherStreamTookMeanwhileIsAHitReportedOnce) {
   EXPECT_THAT(listener.events(), testing::ElementsAre("hit size 8 in context 1"));
 }
 
+TEST_F(StreamTest, ALeaseWhoseWorkIsDoneGoesBackWithoutItsStream) {
+  auto lease = cache.acquire({context, 8}, s1);
+  launch(lease, s1);
+  device.finish(s1);
+  count_calls();
+  lease.release_done();
+  EXPECT_EQ(calls["record"], 0);
+  run(8, s2);
+  EXPECT_EQ(calls["wait"], 0);
+  EXPECT_EQ(device.created(), 1U);
+}
+
+TEST_F(StreamTest, AnAbandonedLeaseMeansTheHandleIsNeitherUsedNorDestroyedAgain) {
+  auto lease = cache.acquire({context, 8}, s1);
+  launch(lease, s1);
+  count_calls();
+  lease.abandon();
+  EXPECT_FALSE(lease);
+  EXPECT_EQ(calls["record"], 0);
+  const Stats stats = cache.stats();
+  EXPECT_EQ(stats.abandoned, 1U);
+  EXPECT_EQ(stats.live, 0U);
+  EXPECT_EQ(device.destroyed(), 0U);
+}
+
 TEST_F(StreamTest, AnotherStreamGetsAHandleWhoseWorkIsDoneBeforeOneToWaitFor) {
   const DeviceStream s3 = device.create_stream();
   auto on_1 = cache.acquire({context, 8}, s1);

@@ -204,6 +204,10 @@ struct SimulatedDriver::State {
     merge(done, until);
     reap();
   }
+  void know_all_done() {
+    for (const auto& [stream, clock] : clocks) merge(done, clock);
+    reap();
+  }
   [[nodiscard]] bool is_done(const Use& use) const { return covers(done, use.stream, use.launch); }
 
   /// Work of a stream uses something.
@@ -412,8 +416,15 @@ void SimulatedDriver::free_when_idle(void* memory) noexcept {
   if (state_->current().id != found->second.context) state_->violate("free_when_idle outside the memory's context");
   state_->give_memory_back(found->second.device, found->second.bytes);
   state_->memory.erase(found);
-  for (const auto& [stream, clock] : state_->clocks) merge(state_->done, clock);
-  state_->reap();
+  state_->know_all_done();
+}
+
+void SimulatedDriver::wait_until_idle() {
+  call_hook(*state_, "wait_until_idle");
+  const std::lock_guard lock(state_->mutex);
+  (void)state_->need_context("wait_until_idle");
+  state_->require_no_capture("wait_until_idle");
+  state_->know_all_done();
 }
 
 // --- Streams ---------------------------------------------------------------------------------------------------------

@@ -47,6 +47,7 @@ class SimulatedDriver final : public gpu::Driver {
   [[nodiscard]] void* allocate(std::size_t bytes) override;
   void free(void* memory, gpu::Stream stream) noexcept override;
   void free_when_idle(void* memory) noexcept override;
+  void wait_until_idle() override;
   [[nodiscard]] bool is_default(gpu::Stream stream) const noexcept override;
   [[nodiscard]] std::uint64_t stream_id(gpu::Stream stream) override;
   [[nodiscard]] std::uint64_t capture_id(gpu::Stream stream) override;

@@ -57,15 +57,60 @@ TEST_F(HeldHandlesTest, C10TheSameHandleForEveryRequestOnAStreamWithOneRequestTo
   EXPECT_EQ(cache.stats().hits + cache.stats().misses, 1U);
 }
 
-TEST_F(HeldHandlesTest, FollowsTheStreamAndOrdersItsWork) {
-  cache.set_budget({.max_idle = 1});
+TEST_F(HeldHandlesTest, EachOfAFewStreamsHasAHandleThatIsSetToIt) {
   Held held(cache, driver);
-  for (const gpu::Stream stream : {s1, s2, s2, s1}) {
-    void* const handle = held.on(stream);
-    EXPECT_EQ(libraries.at(handle).stream, stream.native());
-    libraries.launch(handle);
+  void* first[2] = {held.on(s1), held.on(s2)};
+  EXPECT_NE(first[0], first[1]);
+  for (int round = 0; round < 3; ++round) {
+    EXPECT_EQ(static_cast<void*>(held.on(s1)), first[0]);
+    EXPECT_EQ(static_cast<void*>(held.on(s2)), first[1]);
+    EXPECT_EQ(libraries.at(first[0]).stream, s1.native());
+    EXPECT_EQ(libraries.at(first[1]).stream, s2.native());
+    libraries.launch(first[0]);
+    libraries.launch(first[1]);
   }
-  EXPECT_EQ(driver.objects_created(), 1U);
+  EXPECT_EQ(cache.stats().hits + cache.stats().misses, 2U);
+}
+
+TEST_F(HeldHandlesTest, AFifthStreamGivesTheOthersBackAfterAWaitForTheDevice) {
+  Held held(cache, driver);
+  int waits = 0;
+  driver.set_hook([&](const std::string& member) { waits += member == "wait_until_idle" ? 1 : 0; });
+  std::vector<gpu::Stream> streams{s1, s2, driver.create_stream(), driver.create_stream(), driver.create_stream()};
+  for (const gpu::Stream stream : streams) {
+    EXPECT_EQ(waits, 0);
+    libraries.launch(held.on(stream));
+  }
+  EXPECT_EQ(waits, 1);
+  EXPECT_EQ(held.size(), 1U);
+  EXPECT_EQ(cache.stats().idle, 3U);  // the fifth took one of the four
+  EXPECT_EQ(driver.objects_created(), 4U);
+  driver.set_hook({});
+}
+
+TEST_F(HeldHandlesTest, StreamsMayBeDestroyedWhileTheirHandlesAreHeld) {
+  on_a_thread([&](Held& held) {
+    for (int i = 0; i < 20; ++i) {
+      const gpu::Stream passing = driver.create_stream();
+      libraries.launch(held.on(passing));
+      driver.destroy_stream(passing);
+    }
+  });
+  EXPECT_LE(driver.objects_created(), 4U);
+  EXPECT_EQ(cache.stats().leased, 0U);
+}
+
+TEST_F(HeldHandlesTest, WhenTheDeviceCannotBeWaitedForTheHandlesAreAbandoned) {
+  on_a_thread([&](Held& held) {
+    libraries.launch(held.on(s1));
+    driver.set_hook([](const std::string& member) {
+      if (member == "wait_until_idle") throw gpu::DriverError("wait_until_idle", 999, "UNKNOWN");
+    });
+  });
+  driver.set_hook({});
+  EXPECT_EQ(cache.stats().abandoned, 1U);
+  EXPECT_EQ(cache.stats().leased, 0U);
+  EXPECT_EQ(driver.objects_destroyed(), 0U);
 }
 
 TEST_F(HeldHandlesTest, ThreadsNeverShareAndTheNextThreadGetsWhatOneLeaves) {
@@ -92,7 +137,7 @@ TEST_F(HeldHandlesTest, AThreadThatEndsLeavesModesAtTheirDefault) {
   EXPECT_EQ(libraries.at(handle).modes["pointer"], 0);
 }
 
-TEST_F(HeldHandlesTest, HasOneHandlePerContext) {
+TEST_F(HeldHandlesTest, HasAHandlePerContext) {
   const gpu::Context other = driver.primary_context(1);
   Held held(cache, driver);
   void* const here = held.on({});
@@ -193,20 +238,7 @@ TEST_F(HeldHandlesTest, AFailedRequestLeavesTheThreadAbleToAskAgain) {
   EXPECT_THROW((void)held.on(s2), Error);
   void* const handle = held.on(s2);
   EXPECT_EQ(libraries.at(handle).stream, s2.native());
-  EXPECT_EQ(cache.stats().leased, 1U);
-}
-
-TEST_F(HeldHandlesTest, BeforeAStreamIsDestroyedAnotherIsAskedFor) {
-  Held held(cache, driver);
-  for (int i = 0; i < 20; ++i) {
-    const gpu::Stream passing = driver.create_stream();
-    libraries.launch(held.on(passing));
-    driver.finish(passing);
-    (void)held.on({});
-    driver.destroy_stream(passing);
-  }
-  EXPECT_LE(driver.objects_created(), 2U);
-  EXPECT_EQ(cache.stats().abandoned, 0U);
+  EXPECT_EQ(cache.stats().leased, 2U);
 }
 
 TEST_F(HeldHandlesTest, AForkedChildDoesNotGoOnWithItsParentsHandle) {

@@ -169,10 +169,11 @@ class FactoryCore final : public CacheCore {
 
   void prewarm(const Key& key, std::size_t count) { prewarm_slow({&key, hash_of(key)}, count); }
 
-  void release(Slot& slot) noexcept {
+  /// @param done  all its work is done, and its stream may have gone
+  void release(Slot& slot, bool done = false) noexcept {
     std::size_t bytes = slot.bytes.load(std::memory_order_relaxed);
     if constexpr (calls_at_return) {
-      const Return how = finish_use(slot, bytes);
+      const Return how = finish_use(slot, bytes, done);
       if (how != Return::keep) {
         return_slow(slot, bytes, how);
         return;
@@ -193,6 +194,10 @@ class FactoryCore final : public CacheCore {
   void discard(Slot& slot) noexcept {
     const std::size_t bytes = slot.bytes.load(std::memory_order_relaxed);
     return_slow(slot, bytes, !gone(slot) && mark_work(slot) ? Return::discard : Return::forget);
+  }
+
+  void abandon_leased(Slot& slot) noexcept {
+    return_slow(slot, slot.bytes.load(std::memory_order_relaxed), Return::forget);
   }
 
   void release_deferred(Slot& slot) noexcept { push_deferred(slot); }
@@ -433,8 +438,8 @@ class FactoryCore final : public CacheCore {
   }
 
   /// Everything the factory does at a return; tells what is to become of the handle.
-  [[nodiscard]] Return finish_use(Slot& slot, [[maybe_unused]] std::size_t& bytes) noexcept {
-    if (gone(slot) || !mark_work(slot)) return Return::forget;
+  [[nodiscard]] Return finish_use(Slot& slot, [[maybe_unused]] std::size_t& bytes, bool done) noexcept {
+    if (gone(slot) || (!done && !mark_work(slot))) return Return::forget;
     try {
       [[maybe_unused]] const Key& key = slot.key();
       if constexpr (StreamFactory<Factory> && HasReset<Factory>) factory_.reset(key, *slot.handle_);

@@ -85,6 +85,9 @@ class Driver {
   /// Gives memory back after all work that may use it; blocks until then.
   virtual void free_when_idle(void* memory) noexcept = 0;
 
+  /// Blocks until all work of the current context's device is done, whatever streams it was given to. Breaks no capture.
+  virtual void wait_until_idle() = 0;
+
   // --- Streams -------------------------------------------------------------------------------------------------------
 
   /// Whether this is a default stream, which belongs to whatever context is current.

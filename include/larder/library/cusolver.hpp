@@ -20,11 +20,11 @@ using HandleCache = larder::HandleCache<HandleFactory>;
 /// @throws BackendUnavailable when the CUDA driver or cuSOLVER is missing (LARDER_CUSOLVER_LIBRARY names another file)
 [[nodiscard]] HandleCache& handles();
 
-/// The calling thread's handle in its current context, set to that stream; the thread gives it back when it ends.
+/// The calling thread's handle in its current context on that stream.
 ///
-/// Work that the handle did on another stream before is ordered before, or another handle is given. Modes that the
-/// thread sets stay until then. A stream that captures gets a handle of its own: handles().prewarm(key) first.
-/// Before a stream is destroyed, ask for another one's handle: the end of the work on the old one is recorded then.
+/// The thread keeps it, one for each of the 4 streams it asked for first, and gives all back when it asks for a fifth or
+/// ends; that waits for the device, as the streams may have been destroyed. Modes that the thread sets stay until then. A
+/// stream that captures gets a handle of its own: handles().prewarm(key) first.
 /// On return: deterministic results, default math mode and emulation.
 /// @throws as handles() and HandleCache::acquire; Error when no context is current
 [[nodiscard]] cusolverDnContext* handle(gpu::Stream stream = {});
