@@ -66,12 +66,18 @@ TEST_F(CufftMemoryTest, SixHundredIdlePlansShareOneWorkArea) {
 
 TEST_F(CufftMemoryTest, AByteBudgetIsKept) {
   fft::cufft::PlanCache plans{{.max_idle = 600, .max_idle_bytes = std::size_t{256} << 20}};
+  gpu::WorkAreas& areas = plans.factory().work_areas();
+  areas.release_captured();  // of other tests, whose graphs are gone
+  areas.trim();
   const double used = use_600_lengths(plans);
   const Stats stats = plans.stats();
-  std::printf("the same with max_idle_bytes = 256 MiB: %.0f MiB of device memory, %.0f MiB by our account, %zu idle\n",
-              used, static_cast<double>(stats.idle_bytes) / mib, stats.idle);
+  const double area = static_cast<double>(areas.bytes()) / mib;
+  std::printf("the same with max_idle_bytes = 256 MiB: %.0f MiB of device memory, %.0f MiB of that the work area,\n",
+              used, area);
+  std::printf("    %.0f MiB by our account, %zu idle\n", static_cast<double>(stats.idle_bytes) / mib, stats.idle);
   RecordProperty("mib", static_cast<int>(used));
-  EXPECT_LE(used, 256);
+  constexpr double chunk = 2;  // MiB, which the device hands out
+  EXPECT_LE(used - area, 256 + chunk);
 }
 
 TEST_F(CufftMemoryTest, AFullCardGivesUpIdlePlansOnceAndTheNewPlanIsMade) {
