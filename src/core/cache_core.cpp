@@ -48,6 +48,7 @@ CacheCore::CacheCore(const Budget& budget, const Options& options, const Budget&
       clock_(*options.clock),
       factory_default_(factory_default),
       max_live_(options.max_live ? *options.max_live : max_live_from_environment().value_or(Budget::unlimited)),
+      plain_returns_(!shared && returns_can_be_plain()),
       limits_(resolve(budget, factory_default)),
       returns_(std::make_unique<ReturnModel>()),
       guard_(policy_.guarded ? std::make_unique<Guard>() : nullptr),

@@ -16,6 +16,10 @@ namespace {
 // How far ahead of the scan the cache lines of slots are asked for: enough to hide the memory's latency.
 constexpr std::size_t prefetched_slots = 8;
 
+// For how many requests returns are not plain after one had to be interrupted. An interruption takes as long as some
+// hundred returns; where the places of leased handles are taken all the time, it then counts for nothing.
+constexpr std::uint64_t pause_of_plain_returns = 1 << 16;
+
 }  // namespace
 
 void CacheCore::advance_epoch() noexcept {
@@ -78,6 +82,16 @@ bool CacheCore::may_unlock() const noexcept {
   return waiting_for_return_ == 0 && limits_.idle_age == Budget::unlimited_age && !closed_;
 }
 
+Word CacheCore::bits_when_free() const noexcept {
+  if (!may_unlock()) return 0;
+  return plain_returns_ && epoch_.load(std::memory_order_relaxed) >= plain_from_ ? free_bits : unlocked_bit;
+}
+
+void CacheCore::note_change_of_leased(const Slot& slot) noexcept {
+  const Word word = slot.word();
+  if (plain(word) && leases(word) > 0) plain_from_ = epoch_.load(std::memory_order_relaxed) + pause_of_plain_returns;
+}
+
 void CacheCore::enter_budget(Slot& slot) noexcept {
   slot.in_budget = true;
   ++slot.record->in_budget;
@@ -110,6 +124,7 @@ void CacheCore::set_bytes(Slot& slot, std::size_t bytes) noexcept {
 void CacheCore::lock_every_return() noexcept {
   for (Slot* const slot : slots_) {
     if (slot->stage != Slot::Stage::live || !slot->in_budget) continue;
+    note_change_of_leased(*slot);
     slot->set_unlocked(false);
     // Idle handles stay in the budget; a leased one without U has no place in it.
     if (!is_idle(*slot)) leave_budget(*slot);
@@ -118,7 +133,7 @@ void CacheCore::lock_every_return() noexcept {
 
 Word CacheCore::keep(Slot& slot, Retired& retired) noexcept {
   if (slot.captured.load(std::memory_order_relaxed)) {
-    (void)slot.keep(false);
+    (void)slot.keep(0);
     return 0;
   }
   const bool too_large = slot.bytes.load(std::memory_order_relaxed) > limits_.idle_bytes;
@@ -132,7 +147,7 @@ Word CacheCore::keep(Slot& slot, Retired& retired) noexcept {
   if (limits_.idle_age != Budget::unlimited_age) slot.idle_since = clock_.now();
   enter_budget(slot);
   KeyRecord& record = *slot.record;
-  const Word kept = slot.keep(may_unlock());
+  const Word kept = slot.keep(bits_when_free());
   enforce_per_key(record, retired);
   enforce_totals(retired);
   return unlocked(kept) ? kept : 0;
@@ -150,6 +165,7 @@ void CacheCore::enforce_totals(Retired& retired) noexcept {
 void CacheCore::shed(EvictionCause cause, KeyRecord* only, Retired& retired) noexcept {
   // A place that a leased handle holds for its return costs nothing to take: it will have to ask when it comes back.
   const auto take_place = [this](Slot& slot) LARDER_REQUIRES(mutex_) {
+    note_change_of_leased(slot);
     if (!slot.set_unlocked(false, true)) return false;
     leave_budget(slot);
     return true;
@@ -263,6 +279,7 @@ void CacheCore::condemn(Slot& slot, EvictionCause cause, bool forget, Retired& r
     slot.cause = cause;
   }
   if (slot.stage != Slot::Stage::live) return;
+  note_change_of_leased(slot);
   const bool was_idle = slot.retire();
   if (was_idle) {
     take_out(slot, retired);

@@ -69,6 +69,7 @@ void Registry::after_fork_in_parent() noexcept {
 
 void Registry::after_fork_in_child() noexcept {
   Registry& self = instance();
+  (void)returns_can_be_plain();  // a new process may have to register anew
   for (CacheCore* const cache : self.caches_) cache->after_fork_in_child();
   self.caches_mutex_.unlock();
   for (DomainState* const domain : self.domains_) domain->after_fork();

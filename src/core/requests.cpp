@@ -350,7 +350,7 @@ void CacheCore::publish(Slot& slot, std::chrono::nanoseconds cost, std::size_t b
   }
   const bool unlocked = !slot.condemned && may_unlock() && fits_in_budget(slot);
   if (unlocked) enter_budget(slot);
-  slot.publish(count, unlocked);
+  slot.publish(count, unlocked ? bits_when_free() : 0);
   // Cleared or invalidated while it was being built: good for this lease, then it goes.
   if (slot.condemned) (void)slot.retire();
   if (waiting_ > 0) changed_->notify_all();
@@ -416,6 +416,7 @@ void CacheCore::return_slow(Slot& slot, std::size_t bytes, Return how) noexcept 
     const MutexLock lock(mutex_);
     advance_epoch();
     expire(retired);
+    slot.return_locked();
     if (how != Return::keep) condemn(slot, EvictionCause::discarded, how == Return::forget, retired);
     if (bytes != slot.bytes.load(std::memory_order_relaxed)) set_bytes(slot, bytes);
     if (!slot.drop_if_not_last()) {

@@ -8,7 +8,8 @@
 // the paths around them are those of FactoryCore and CacheCore, by theirs.
 //
 // Granularity: every load, store and compare-exchange of a slot's word is one step. A compare-exchange loop is one step
-// too: it takes effect at the exchange that succeeds, or at the load that ends it. What only the mutex's holder sees is
+// too: it takes effect at the exchange that succeeds, or at the load that ends it. A plain return is two steps: the look at
+// the word and the store, which fails if the sequence was interrupted since the look. What only the mutex's holder sees is
 // merged with the step before it. Choices by score or by time of return are free choices here.
 //
 // Memory order: the search interleaves whole steps, and each thread, word and lock carries what it knows to have happened
@@ -25,6 +26,7 @@
 //              TRIMMING   trim() may evict everything idle
 //              DEFERRING  returns may be deferred
 //              FAILING    builds may fail
+//              PLAIN      exclusive handles may be given P=1, and then be returned by a plain store in a restartable sequence
 //              ORDERING   memory order is followed, at several times the states
 // Mutations (BREAK_...) break one rule each, to show that the search would notice.
 
@@ -48,13 +50,16 @@
 #endif
 #define NOBODY 255
 
-// --- The word: generation, R (retiring), U (unlocked), leases --------------------------------------------------------
+// --- The word: P (plain), generation, R (retiring), U (unlocked), leases --------------------------------------------------------
 
 #define LEASES(w) ((w) & 7)
 #define UNLOCKED_BIT 8
 #define RETIRING_BIT 16
+#define PLAIN_BIT 256
+#define FREE_BITS 264
 #define UNLOCKED(w) (((w) & UNLOCKED_BIT) != 0)
 #define RETIRING(w) (((w) & RETIRING_BIT) != 0)
+#define IS_PLAIN(w) (((w) & PLAIN_BIT) != 0)
 #define GENERATION(w) ((w) & 224)
 #define GENERATION_ONE 32
 #define IDLE(w) (!RETIRING(w) && LEASES(w) == 0)
@@ -75,10 +80,11 @@
 #elif defined(SHARED)
 #define CLAIMABLE(w, seen) (SAME_GENERATION(w, seen) && UNLOCKED(w))
 #else
-#define CLAIMABLE(w, seen) (SAME_GENERATION(w, seen) && ((w) & 31) == ((seen) & 31))
+#define CLAIMABLE(w, seen) (SAME_GENERATION(w, seen) && ((w) & 287) == ((seen) & 287))
 #endif
 
-byte word[SLOTS];
+short word[SLOTS];
+bit in_sequence[THREADS];  // has looked at a word and, uninterrupted, may store it
 byte stage[SLOTS];
 byte key[SLOTS];
 bit in_budget[SLOTS];
@@ -261,11 +267,28 @@ inline take_out(s) {
   retired = retired | (1 << (s));
 }
 
+// change() of a word that is leased with P=1: a return under way may store over it, unless it is interrupted.
+#define MAY_BE_UNDONE(w) (IS_PLAIN(w) && LEASES(w) > 0)
+#ifdef BREAK_CHANGE_NOT_LOOKED_AT
+#define HAS_STAYED(s) true
+#else
+#define HAS_STAYED(s) (word[s] == seen)
+#endif
+
+inline interrupt_returns() {
+#ifdef BREAK_RETURNS_NOT_INTERRUPTED
+  skip;
+#else
+  for (j : 0 .. THREADS - 1) { in_sequence[j] = 0; }
+  j = 0;
+#endif
+}
+
 // set_unlocked(false): leased U=1 -> leased U=0, idle likewise. A word that has it already is only loaded.
 inline clear_unlocked(s) {
   if
   :: !RETIRING(word[s]) && UNLOCKED(word[s]) ->
-     word[s] = word[s] & ~UNLOCKED_BIT;
+     word[s] = word[s] & ~FREE_BITS;
      ACQUIRE(know_word[s]);
      RELEASE(know_word[s]);
   :: else
@@ -281,7 +304,7 @@ inline evict(s) {
 #else
     :: IDLE(word[s]) ->
 #endif
-       word[s] = (word[s] & ~UNLOCKED_BIT) | RETIRING_BIT;
+       word[s] = (word[s] & ~FREE_BITS) | RETIRING_BIT;
        ACQUIRE(know_word[s]);
        RELEASE(know_word[s]);
        take_out(s);
@@ -295,26 +318,41 @@ inline retire(s) {
 #ifdef BREAK_RETIRE_LEAVES_UNLOCKED
   word[s] = word[s] | RETIRING_BIT;
 #else
-  word[s] = (word[s] & ~UNLOCKED_BIT) | RETIRING_BIT;
+  word[s] = (word[s] & ~FREE_BITS) | RETIRING_BIT;
 #endif
   ACQUIRE(know_word[s]);
   RELEASE(know_word[s]);
 }
 
+inline retired_or_not(s) {
+  if
+  :: LEASES(word[s]) == 0 -> take_out(s);
+  :: LEASES(word[s]) > 0 && in_budget[s] -> leave_budget(s);
+  :: else
+  fi;
+}
+
 inline condemn(s) {
-  atomic {
-    condemned[s] = 1;
-    if
-    :: stage[s] == LIVE ->
+  condemned[s] = 1;
+  do
+  :: stage[s] == LIVE ->
+     atomic {
+       seen = word[s];
        retire(s);
        if
-       :: LEASES(word[s]) == 0 -> take_out(s);
-       :: LEASES(word[s]) > 0 && in_budget[s] -> leave_budget(s);
-       :: else
+       :: MAY_BE_UNDONE(seen) -> seen = word[s];
+       :: else -> seen = 0; retired_or_not(s); break;
        fi;
-    :: else
-    fi;
-  }
+     }
+     atomic {
+       interrupt_returns();
+       if
+       :: HAS_STAYED(s) -> seen = 0; retired_or_not(s); break;
+       :: else -> seen = 0;
+       fi;
+     }
+  :: stage[s] != LIVE -> break;
+  od;
 }
 
 // cheapest_idle(): any handle that is in the budget and seen idle may be the victim. With `take_places`, shed(): stops at
@@ -340,11 +378,25 @@ inline cheapest_idle(take_places) {
 #else
           :: !RETIRING(word[i]) && LEASES(word[i]) > 0 ->
 #endif
+             seen = word[i];
              clear_unlocked(i);
-             leave_budget(i);
-             victim = NOBODY;
-             break;
+             if
+             :: MAY_BE_UNDONE(seen) -> seen = word[i];
+             :: else -> seen = 0; leave_budget(i); victim = NOBODY; break;
+             fi;
           :: else -> i++;
+          fi;
+        }
+        atomic {
+          if
+          :: seen != 0 ->
+             interrupt_returns();
+             if
+             :: HAS_STAYED(i) -> seen = 0; leave_budget(i); victim = NOBODY; break;
+             :: !HAS_STAYED(i) && IDLE(word[i]) -> seen = 0; i++;
+             :: else -> seen = 0;  // leased again
+             fi;
+          :: else
           fi;
         }
      :: else -> i++;
@@ -372,12 +424,27 @@ inline lock_every_return() {
   do
   :: i < SLOTS && !(stage[i] == LIVE && in_budget[i]) -> i++;
   :: i < SLOTS && stage[i] == LIVE && in_budget[i] ->
-     clear_unlocked(i);
-     if
-     :: !IDLE(word[i]) -> leave_budget(i);
-     :: else
-     fi;
-     i++;
+     atomic {
+       seen = word[i];
+       clear_unlocked(i);
+       seen = (MAY_BE_UNDONE(seen) -> word[i] : 0);
+     }
+     atomic {
+       if
+       :: seen != 0 -> interrupt_returns();
+       :: else
+       fi;
+       if
+       :: seen == 0 || HAS_STAYED(i) ->
+          if
+          :: !IDLE(word[i]) -> leave_budget(i);
+          :: else
+          fi;
+          i++;
+       :: else
+       fi;
+       seen = 0;
+     }
   :: i == SLOTS -> break;
   od;
   i = 0;
@@ -407,7 +474,7 @@ inline vacate(s) {
 #ifdef BREAK_VACATE_KEEPS_GENERATION
   word[s] = GENERATION(seen) | RETIRING_BIT;
 #else
-  word[s] = (GENERATION(seen) + GENERATION_ONE) | RETIRING_BIT;
+  word[s] = GENERATION(seen + GENERATION_ONE) | RETIRING_BIT;
 #endif
   STORE_RELEASE(know_word[s]);
   stage[s] = VACANT;
@@ -460,6 +527,17 @@ inline remember(s) {
 
 // --- A thread --------------------------------------------------------------------------------------------------------
 
+// bits_when_free(): when P is given is a free choice.
+inline choose_bits() {
+  if
+  :: MAY_UNLOCK -> bits = UNLOCKED_BIT;
+#ifdef PLAIN
+  :: MAY_UNLOCK -> bits = FREE_BITS;
+#endif
+  :: !MAY_UNLOCK -> bits = 0;
+  fi;
+}
+
 // What to do when a subroutine of the automaton below ends.
 #define THEN_CHOOSE 0
 #define THEN_DRAIN 1
@@ -478,20 +556,21 @@ proctype thread(byte me) {
   byte operation;
   // The entry of the thread's memory that the requests' hash leads to; all keys have one hash.
   byte remembered;  // slot + 1
-  byte remembered_word;
+  short remembered_word;
   byte remembered_serial;
   // Registers; at rest between operations.
   byte s;
   byte i;
   byte j;
   byte total;
-  byte seen;
+  short seen;
   byte victim = NOBODY;
   byte retired;  // one bit a slot
   byte then;
   byte next;     // of the deferred list taken, slot + 1
   byte count;
   byte new_bytes;
+  short bits;  // U and P for a handle that is made free
   bit discarding;
   bit last;
 
@@ -753,6 +832,7 @@ look_again:
   :: d_step { create(s); }
   fi;
   lock();
+  choose_bits();
   seen = word[s];
   // publish(): owned -> leased
   d_step {
@@ -773,12 +853,13 @@ look_again:
     if
     :: !condemned[s] && MAY_UNLOCK && FITS_IN_BUDGET(s) ->
        enter_budget(s);
-       word[s] = GENERATION(seen) | UNLOCKED_BIT | count;
+       word[s] = GENERATION(seen) | bits | count;
     :: else -> word[s] = GENERATION(seen) | count;
     fi;
     STORE_RELEASE(know_word[s]);
     seen = 0;
     count = 0;
+    bits = 0;
     begin_use(s);
   }
 #ifndef BREAK_PUBLISH_IGNORES_CLEAR
@@ -814,6 +895,35 @@ release:
   :: true
   fi;
 #endif
+#ifdef PLAIN
+  // try_plain_return(): leased P=1 -> idle P=1
+  if
+#ifdef BREAK_LOOK_BEFORE_THE_SEQUENCE
+  :: atomic { IS_PLAIN(word[s]) -> assert(!deleted); seen = word[s]; }
+     in_sequence[me] = 1;
+#else
+  :: atomic { IS_PLAIN(word[s]) -> assert(!deleted); seen = word[s]; in_sequence[me] = 1; }
+#endif
+     atomic {
+       if
+       :: in_sequence[me] ->
+          assert(!deleted);
+          in_sequence[me] = 0;
+          word[s] = seen - 1;
+          seen = 0;
+          STORE_RELEASE(know_word[s]);
+          if
+          :: then != THEN_ACQUIRE_SLOW -> remember(s);
+          :: else
+          fi;
+          goto returned;
+       :: else
+       fi;
+       seen = 0;
+     }
+  :: in_sequence[me] == 0  // there is no P, or the kernel interrupted it
+  fi;
+#endif
   // try_return(): leased -> leased, leased U=1 -> idle U=1
   atomic {
     assert(!deleted);
@@ -837,6 +947,8 @@ release:
 
 return_slow:
   lock();
+  // return_locked(): leased P=1 -> leased P=0
+  atomic { word[s] = word[s] & ~PLAIN_BIT; }
   if
   :: discarding -> discarding = 0; condemn(s);
   :: else
@@ -922,7 +1034,9 @@ return_slow:
      // keep(): leased U=0, last lease -> idle
      atomic { enter_budget(s); seen = word[s]; }
      atomic {
-       word[s] = GENERATION(seen) | (MAY_UNLOCK -> UNLOCKED_BIT : 0);
+       choose_bits();
+       word[s] = GENERATION(seen) | bits;
+       bits = 0;
        STORE_RELEASE(know_word[s]);
        seen = 0;
        if

@@ -190,6 +190,8 @@ class CacheCore {
 
   // Budget
   [[nodiscard]] bool may_unlock() const noexcept LARDER_REQUIRES(mutex_);
+  [[nodiscard]] Word bits_when_free() const noexcept LARDER_REQUIRES(mutex_);
+  void note_change_of_leased(const Slot& slot) noexcept LARDER_REQUIRES(mutex_);
   void enter_budget(Slot& slot) noexcept LARDER_REQUIRES(mutex_);
   void leave_budget(Slot& slot) noexcept LARDER_REQUIRES(mutex_);
   [[nodiscard]] bool fits_in_budget(const Slot& slot) const noexcept LARDER_REQUIRES(mutex_);
@@ -236,6 +238,7 @@ class CacheCore {
   const Clock& clock_;
   const Budget factory_default_;
   const std::size_t max_live_;
+  const bool plain_returns_;
 
   Limits limits_ LARDER_GUARDED_BY(mutex_);
   std::unordered_multimap<std::uint64_t, std::unique_ptr<KeyRecord>> index_ LARDER_GUARDED_BY(mutex_);
@@ -255,6 +258,7 @@ class CacheCore {
   std::size_t pins_ LARDER_GUARDED_BY(mutex_) = 0;
   std::chrono::nanoseconds oldest_idle_ LARDER_GUARDED_BY(mutex_){0};  // no handle has been idle since before this
   double inflation_ LARDER_GUARDED_BY(mutex_) = 0;
+  std::uint64_t plain_from_ LARDER_GUARDED_BY(mutex_) = 0;  // epoch from which on P is given
   bool closed_ LARDER_GUARDED_BY(mutex_) = false;
   bool doomed_ LARDER_GUARDED_BY(mutex_) = false;  // one thread is deleting the core
   std::uint64_t last_tick_ LARDER_GUARDED_BY(mutex_) = 0;

@@ -184,7 +184,7 @@ class FactoryCore final : public CacheCore {
     const std::uint64_t cache = id();
     const std::uint64_t hash = remembered_hash(slot);
     Word after = 0;
-    if (bytes == slot.bytes.load(std::memory_order_relaxed) && slot.try_return(after)) {
+    if (bytes == slot.bytes.load(std::memory_order_relaxed) && try_return(slot, after)) {
       remember({cache, hash, &slot, after});
       return;
     }
@@ -257,6 +257,13 @@ class FactoryCore final : public CacheCore {
   [[nodiscard]] static const Slot& typed(const detail::Slot& slot) noexcept { return static_cast<const Slot&>(slot); }
   [[nodiscard]] static const Key& typed_key(const KeyRecord& record) noexcept {
     return static_cast<const Record&>(record).key;
+  }
+
+  [[nodiscard]] static bool try_return(Slot& slot, Word& after) noexcept {
+    if constexpr (!is_shared) {
+      if (slot.try_plain_return(after)) return true;
+    }
+    return slot.try_return(after);
   }
 
   [[nodiscard]] auto enter(const Key& key) const {
@@ -394,7 +401,7 @@ class FactoryCore final : public CacheCore {
   [[gnu::noinline]] void put_back(Slot& slot) noexcept {
     slot.hits.fetch_sub(1, std::memory_order_relaxed);
     Word after = 0;
-    if (!slot.try_return(after)) return_slow(slot, slot.bytes.load(std::memory_order_relaxed), Return::keep);
+    if (!try_return(slot, after)) return_slow(slot, slot.bytes.load(std::memory_order_relaxed), Return::keep);
   }
 
   [[nodiscard]] static std::uint64_t remembered_hash(const Slot& slot) noexcept {

@@ -2,7 +2,7 @@
 //
 // Slot: the place of one live handle, and the protocol by which threads share it.
 //
-// One atomic word holds {generation, retiring, unlocked, leases}. Slots are type-stable: a slot is freed only with its
+// One atomic word holds {generation, retiring, unlocked, plain, leases}. Slots are type-stable: a slot is freed only with its
 // cache, so a thread may try to claim a slot it remembers without looking anything up.
 //
 // States (R = retiring, U = unlocked, n = leases):
@@ -12,15 +12,22 @@
 //   leased   R=0  U=0/1 n>0   out on n leases (n is 1 unless the handles are shared)
 //   retiring R=1  U=0   n>0   leased, but to be destroyed or forgotten by whoever returns the last lease
 //
+// P (plain, only with U=1, exclusive handles only): the return may be a plain store in a restartable sequence instead of a
+// compare-exchange; see plain_return.hpp. Such a store may undo a change that was made to the leased word meanwhile. So who
+// changes a word that is leased with P=1 clears P, interrupts the returns, and looks whether the change has stayed. That
+// costs microseconds: P is given only while no such change was made lately.
+//
 // Transitions, by whom:
 //
 //   any thread, no lock    idle U=1   -> leased U=1      claim()            compare-exchange, generation must match
 //                          leased U=1 -> leased U=1      claim() (shared)   n+1
 //                          leased     -> leased          try_return()       n-1, other leases remain
 //                          leased U=1 -> idle U=1        try_return()       last lease
+//                                                        or try_plain_return()  with P=1
 //   with the cache mutex   idle       -> leased          claim_locked()     U as the budget allows
 //                          leased U=0 -> idle            keep()             last lease
 //                          leased U=0 <-> leased U=1     set_unlocked()     gives the handle a place in the budget, or takes it
+//                          leased P=1 -> leased P=0      return_locked()    by the one lease's owner, who returns it
 //                          idle       -> owned           retire_idle()      the caller destroys the handle
 //                                                        or retire()
 //                          leased     -> retiring        retire()           U cleared: the last return takes the mutex
@@ -41,6 +48,7 @@
 #include <thread>
 #include <tuple>
 
+#include <larder/detail/plain_return.hpp>
 #include <larder/stats.hpp>
 
 namespace larder::detail {
@@ -50,8 +58,10 @@ struct KeyRecord;
 using Word = std::uint64_t;
 
 inline constexpr Word lease_one = 1;
-inline constexpr Word lease_mask = (Word{1} << 30) - 1;
+inline constexpr Word lease_mask = (Word{1} << 29) - 1;
+inline constexpr Word plain_bit = Word{1} << 29;
 inline constexpr Word unlocked_bit = Word{1} << 30;
+inline constexpr Word free_bits = unlocked_bit | plain_bit;  // what lets threads claim and return without the mutex
 inline constexpr Word retiring_bit = Word{1} << 31;
 inline constexpr Word generation_one = Word{1} << 32;
 inline constexpr Word generation_mask = ~(generation_one - 1);
@@ -60,6 +70,7 @@ inline constexpr Word generation_mask = ~(generation_one - 1);
 [[nodiscard]] constexpr Word generation(Word word) noexcept { return word & generation_mask; }
 [[nodiscard]] constexpr bool retiring(Word word) noexcept { return (word & retiring_bit) != 0; }
 [[nodiscard]] constexpr bool unlocked(Word word) noexcept { return (word & unlocked_bit) != 0; }
+[[nodiscard]] constexpr bool plain(Word word) noexcept { return (word & plain_bit) != 0; }
 
 class alignas(64) Slot {
  public:
@@ -83,6 +94,15 @@ class alignas(64) Slot {
         return true;
     }
     return false;
+  }
+
+  /// Drops the lease of a handle with P=1, without a locked instruction; false when try_return() has to be tried.
+  ///
+  /// @param after  set to the slot's word after the drop
+  [[nodiscard]] bool try_plain_return(Word& after) noexcept {
+    const Word word = word_.load(std::memory_order_relaxed);
+    after = word - lease_one;
+    return plain(word) && store_in_sequence(word_, word, after);
   }
 
   /// Drops a lease, unless it is the last one and what follows needs the mutex.
@@ -113,14 +133,12 @@ class alignas(64) Slot {
     return false;
   }
 
-  /// Sets or clears U; false when the slot is retiring or, for clearing with `only_leased`, not leased.
+  /// Sets U, or clears U and P; false when the slot is retiring or, for clearing with `only_leased`, not leased.
   bool set_unlocked(bool on, bool only_leased = false) noexcept {
     Word word = word_.load(std::memory_order_relaxed);
     while (!retiring(word) && !(only_leased && leases(word) == 0)) {
-      const Word wanted = on ? (word | unlocked_bit) : (word & ~unlocked_bit);
-      if (wanted == word ||
-          word_.compare_exchange_weak(word, wanted, std::memory_order_acq_rel, std::memory_order_relaxed))
-        return true;
+      const Word wanted = on ? (word | unlocked_bit) : (word & ~free_bits);
+      if (wanted == word || change(word, wanted)) return true;
     }
     return false;
   }
@@ -129,10 +147,7 @@ class alignas(64) Slot {
   [[nodiscard]] bool retire_idle() noexcept {
     Word word = word_.load(std::memory_order_relaxed);
     while (!retiring(word) && leases(word) == 0) {
-      if (word_.compare_exchange_weak(word, (word & ~unlocked_bit) | retiring_bit, std::memory_order_acq_rel,
-                                      std::memory_order_relaxed)) {
-        return true;
-      }
+      if (change(word, (word & ~free_bits) | retiring_bit)) return true;
     }
     return false;
   }
@@ -140,10 +155,14 @@ class alignas(64) Slot {
   /// Whether the caller now owns the slot (it was idle); otherwise whoever returns the last lease will.
   [[nodiscard]] bool retire() noexcept {
     Word word = word_.load(std::memory_order_relaxed);
-    while (!word_.compare_exchange_weak(word, (word & ~unlocked_bit) | retiring_bit, std::memory_order_acq_rel,
-                                        std::memory_order_relaxed)) {
+    while (!change(word, (word & ~free_bits) | retiring_bit)) {
     }
     return leases(word) == 0;
+  }
+
+  /// The caller returns its lease under the mutex: of a handle with P=1 it is the only one, so no return is to be interrupted.
+  void return_locked() noexcept {
+    if (plain(word_.load(std::memory_order_relaxed))) word_.fetch_and(~plain_bit, std::memory_order_relaxed);
   }
 
   /// Drops a lease while others remain; false when the caller's is the last (U must be 0 then, so it stays the last).
@@ -156,10 +175,10 @@ class alignas(64) Slot {
     return false;
   }
 
-  /// leased U=0, last lease -> idle; gives the new word.
-  Word keep(bool with_unlocked) noexcept {
+  /// leased U=0, last lease -> idle, with U and P as in `bits`; gives the new word.
+  Word keep(Word bits) noexcept {
     const Word word = word_.load(std::memory_order_relaxed);
-    const Word idle = generation(word) | (with_unlocked ? unlocked_bit : 0);
+    const Word idle = generation(word) | bits;
     word_.store(idle, std::memory_order_release);
     return idle;
   }
@@ -170,10 +189,10 @@ class alignas(64) Slot {
     word_.store(generation(word) | retiring_bit, std::memory_order_relaxed);
   }
 
-  /// owned -> leased, `count` times.
-  void publish(Word count, bool with_unlocked) noexcept {
+  /// owned -> leased, `count` times, with U and P as in `bits`.
+  void publish(Word count, Word bits) noexcept {
     const Word word = word_.load(std::memory_order_relaxed);
-    word_.store(generation(word) | (with_unlocked ? unlocked_bit : 0) | count, std::memory_order_release);
+    word_.store(generation(word) | bits | count, std::memory_order_release);
   }
 
   /// owned -> owned under a new generation.
@@ -183,6 +202,16 @@ class alignas(64) Slot {
   }
 
  private:
+  /// Changes the word from what it was seen to be; false, with what it is instead, when it has become something else.
+  [[nodiscard]] bool change(Word& word, Word wanted) noexcept {
+    const bool may_be_undone = plain(word) && leases(word) > 0;
+    if (!word_.compare_exchange_weak(word, wanted, std::memory_order_acq_rel, std::memory_order_relaxed)) return false;
+    if (!may_be_undone) return true;
+    interrupt_returns();
+    word = word_.load(std::memory_order_acquire);
+    return word == wanted;
+  }
+
   std::atomic<Word> word_{retiring_bit};
 
  public:
