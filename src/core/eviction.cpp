@@ -14,7 +14,7 @@ namespace larder::detail {
 namespace {
 
 // How far ahead of the scan the cache lines of slots are asked for: enough to hide the memory's latency.
-constexpr std::size_t prefetched_slots = 8;
+constexpr std::size_t prefetched_slots = 16;
 
 // For how many requests returns are not plain after one had to be interrupted. An interruption takes as long as some
 // hundred returns; where the places of leased handles are taken all the time, it then counts for nothing.
