@@ -9,6 +9,7 @@
 //     std::uint64_t created() const, destroyed() const;
 //     std::vector<std::string> violations() const;   // wrong use that was noticed
 //     void use(const Lease<Factory>&);               // uses the handle as its leases may
+//     Stream stream(int number);                     // of a stream factory: one for that key, best another each time
 //     // Optional; the tests that need them are skipped without:
 //     void fail_next_create(); void fail_next_destroy();
 //     void lose_library();                           // from here on no call may reach the library
@@ -57,14 +58,14 @@ class ContractSuite : public testing::Test {
   }
   [[nodiscard]] TheLease acquire(int number) {
     if constexpr (StreamFactory<Factory>) {
-      return cache_->acquire(kind.key(number), kind.stream());
+      return cache_->acquire(kind.key(number), kind.stream(number));
     } else {
       return cache_->acquire(kind.key(number));
     }
   }
   [[nodiscard]] TheLease try_acquire(int number) {
     if constexpr (StreamFactory<Factory>) {
-      return cache_->try_acquire(kind.key(number), kind.stream());
+      return cache_->try_acquire(kind.key(number), kind.stream(number));
     } else {
       return cache_->try_acquire(kind.key(number));
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The contract suite over the simulated kinds: exclusive, shared, context, and context with streams.
+#include <array>
 #include <atomic>
 #include <memory>
 #include <stdexcept>
@@ -9,7 +10,7 @@
 #include <vector>
 
 #include "core/contract_suite.hpp"
-#include "doubles/fake_device.hpp"
+#include "doubles/device_plans.hpp"
 #include "doubles/remote_factory.hpp"
 
 namespace larder::core_tests {
@@ -35,58 +36,58 @@ class RemoteKind {
   std::shared_ptr<doubles::RemoteControl> control_ = std::make_shared<doubles::RemoteControl>();
 };
 
-/// The simulated device with two contexts, which share the keys between them. The caller is always in a third.
+/// The simulated driver with two contexts, which share the keys between them. The caller is always in a third.
 template <class Plans>
 class DeviceKind {
  public:
   using Factory = Plans;
 
-  DeviceKind() { device_.set_current(callers_); }
-  [[nodiscard]] Factory factory() { return Factory(device_, hook_); }
-  [[nodiscard]] doubles::DevicePlanKey key(int number) const {
-    return {contexts_[static_cast<std::size_t>(number % 2)], 100 + number};
-  }
+  DeviceKind() { driver_.set_current(callers_); }
+  [[nodiscard]] Factory factory() { return Factory(driver_); }
+  [[nodiscard]] doubles::DevicePlanKey key(int number) const { return {contexts_[context_of(number)], 100 + number}; }
   /// Another one at each request.
-  [[nodiscard]] doubles::DeviceStream stream() {
-    return streams_[static_cast<std::size_t>(requests_.fetch_add(1) % 3)];
-  }
-  [[nodiscard]] std::uint64_t created() const { return device_.created(); }
-  [[nodiscard]] std::uint64_t destroyed() const { return device_.destroyed(); }
-  [[nodiscard]] std::vector<std::string> violations() const {
-    auto all = device_.violations();
-    const auto stack = device_.stack();
-    if (stack != std::vector<doubles::DeviceContext>{callers_})
+  [[nodiscard]] gpu::Stream stream(int number) { return streams_[context_of(number)][requests_.fetch_add(1) % 3]; }
+  [[nodiscard]] std::uint64_t created() { return driver_.objects_created(); }
+  [[nodiscard]] std::uint64_t destroyed() { return driver_.objects_destroyed(); }
+  [[nodiscard]] std::vector<std::string> violations() {
+    auto all = driver_.violations();
+    if (driver_.stack() != std::vector<gpu::Context>{callers_})
       all.emplace_back("the caller's context was not restored");
     return all;
   }
   void use(const Lease<Factory>& lease) {
-    const doubles::CurrentContext inside(device_, (*lease)->context);
-    if constexpr (StreamFactory<Factory>) device_.launch(**lease, (*lease)->prepared_for);
+    if constexpr (StreamFactory<Factory>) {
+      doubles::launch(driver_, *lease, lease->prepared_for);
+    } else {
+      const gpu::CurrentContext inside(driver_, lease->context);
+      driver_.touch(lease->object, "use");
+    }
   }
-  void fail_next_create() { fail_next("create"); }
+  void fail_next_create() { fail_next("create_object"); }
   void fail_next_destroy() { fail_next("destroy"); }
   void lose_library() {
-    for (const doubles::DeviceContext& context : contexts_) device_.lose_context(context);
+    for (const gpu::Context& context : contexts_) driver_.lose_context(context);
   }
 
  private:
+  [[nodiscard]] static std::size_t context_of(int number) { return static_cast<std::size_t>(number % 2); }
   void fail_next(std::string what) {
-    *hook_ = [this, what = std::move(what)](const std::string& member) {
+    driver_.set_hook([this, what = std::move(what)](const std::string& member) {
       if (member != what) return;
-      // Not on the spot: the function that is running must not be destroyed.
-      if (!std::exchange(failed_, true)) throw std::runtime_error("scripted failure");
-    };
-    failed_ = false;
+      driver_.set_hook({});
+      throw std::runtime_error("scripted failure");
+    });
+  }
+  [[nodiscard]] std::array<gpu::Stream, 3> make_streams(const gpu::Context& context) {
+    const gpu::CurrentContext inside(driver_, context);
+    return {driver_.create_stream(), driver_.create_stream(), driver_.create_stream()};
   }
 
-  doubles::FakeDevice device_;
-  std::vector<doubles::DeviceContext> contexts_{device_.create_context(), device_.create_context()};
-  doubles::DeviceContext callers_ = device_.create_context();
-  std::vector<doubles::DeviceStream> streams_{device_.create_stream(), device_.create_stream(),
-                                              device_.create_stream()};
+  doubles::SimulatedDriver driver_;
+  std::array<gpu::Context, 2> contexts_{driver_.create_context(), driver_.create_context()};
+  gpu::Context callers_ = driver_.create_context();
+  std::array<std::array<gpu::Stream, 3>, 2> streams_{make_streams(contexts_[0]), make_streams(contexts_[1])};
   std::atomic<unsigned> requests_{0};
-  std::shared_ptr<doubles::DeviceHook> hook_ = std::make_shared<doubles::DeviceHook>();
-  bool failed_ = false;
 };
 
 template <class Kind>

@@ -2,7 +2,7 @@
 //
 // Handles whose work outlives the lease: never used by another stream, nor destroyed, before that work is ordered before.
 #include <map>
-#include <memory>
+#include <optional>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -14,8 +14,8 @@
 
 #include <larder/handle_cache.hpp>
 
+#include "doubles/device_plans.hpp"
 #include "doubles/fake_clock.hpp"
-#include "doubles/fake_device.hpp"
 #include "doubles/recording_listener.hpp"
 
 namespace larder::core_tests {
@@ -23,76 +23,123 @@ namespace {
 
 using namespace std::chrono_literals;
 
-using doubles::DeviceContext;
-using doubles::DeviceHook;
+using doubles::ContextPlans;
 using doubles::DevicePlan;
-using doubles::DeviceStream;
-using doubles::FakeDevice;
 using doubles::StreamPlans;
+using gpu::Context;
+using gpu::Stream;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
 class StreamTest : public testing::Test {
  protected:
-  void TearDown() override { EXPECT_THAT(device.violations(), IsEmpty()); }
+  void TearDown() override { EXPECT_THAT(driver.violations(), IsEmpty()); }
 
-  void run(int size, DeviceStream stream) {
+  void run(int size, Stream stream) {
     const auto lease = cache.acquire({context, size}, stream);
     launch(lease, stream);
   }
-  void launch(const Lease<StreamPlans>& lease, DeviceStream stream) {
-    const doubles::CurrentContext inside(device, (*lease)->context);
-    device.launch(**lease, stream);
-  }
+  void launch(const Lease<StreamPlans>& lease, Stream stream) { doubles::launch(driver, *lease, stream); }
   void count_calls() {
-    *hook = [this](const std::string& member) { ++calls[member]; };
+    driver.set_hook([this](const std::string& member) { ++calls[member]; });
   }
 
-  FakeDevice device;
-  DeviceContext context = device.create_context();
-  DeviceStream s1 = device.create_stream();
-  DeviceStream s2 = device.create_stream();
-  std::shared_ptr<DeviceHook> hook = std::make_shared<DeviceHook>();
+  doubles::SimulatedDriver driver;
+  Context context = driver.create_context();
+  Stream s1 = doubles::stream_in(driver, context);
+  Stream s2 = doubles::stream_in(driver, context);
   std::map<std::string, int> calls;
-  HandleCache<StreamPlans> cache{{}, {}, StreamPlans(device, hook)};
+  HandleCache<StreamPlans> cache{{}, {}, StreamPlans(driver)};
 };
 
 // The double must notice what it is there to notice.
-TEST(FakeDeviceTest, NoticesAUseByTwoStreamsWithoutOrder) {
-  FakeDevice device;
-  const DeviceContext context = device.create_context();
-  const DeviceStream s1 = device.create_stream();
-  const DeviceStream s2 = device.create_stream();
-  const doubles::CurrentContext inside(device, context);
-  doubles::DevicePlan* const plan = device.create_plan(context, 8);
-  plan->prepared_for = s1;
-  device.launch(*plan, s1);
-  const doubles::StreamClock after = *device.record(s1);
-  plan->prepared_for = s2;
-  device.launch(*plan, s2);
-  EXPECT_THAT(device.violations(), testing::ElementsAre(HasSubstr("two streams")));
-  device.wait(s1, *device.record(s2));
-  plan->prepared_for = s1;
-  device.launch(*plan, s1);
-  EXPECT_EQ(device.violations().size(), 1U);
-  device.synchronize(after);
-  device.destroy_plan(*plan);
-  EXPECT_THAT(device.violations().back(), HasSubstr("work was pending"));
+TEST(DevicePlansTest, NoticesAUseByTwoStreamsWithoutOrder) {
+  doubles::SimulatedDriver driver;
+  const Context context = driver.create_context();
+  const gpu::CurrentContext inside(driver, context);
+  const Stream s1 = driver.create_stream();
+  const Stream s2 = driver.create_stream();
+  StreamPlans plans(driver);
+  const doubles::DevicePlanKey key(context, 8);
+  DevicePlan plan = plans.create(key);
+  const auto launch = [&](Stream stream) {
+    plans.prepare(key, plan, stream, {});
+    doubles::launch(driver, plan, stream);
+  };
+  launch(s1);
+  doubles::DeviceEvent after_the_first;
+  plans.record(key, after_the_first, s1);
+  launch(s2);
+  EXPECT_THAT(driver.violations(), ElementsAre(HasSubstr("two streams")));
+  doubles::DeviceEvent after_the_second;
+  plans.record(key, after_the_second, s2);
+  plans.wait(key, s1, after_the_second);
+  launch(s1);
+  EXPECT_EQ(driver.violations().size(), 1U);
+  plans.synchronize(key, after_the_first);
+  plans.destroy(key, plan);
+  EXPECT_THAT(driver.violations().back(), HasSubstr("work is pending"));
 }
 
-TEST(FakeDeviceTest, NoticesACallOutsideTheContextAndAfterItsLoss) {
-  FakeDevice device;
-  const DeviceContext context = device.create_context();
+TEST(DevicePlansTest, NoticesACallOutsideTheContextAndAfterItsLoss) {
+  doubles::SimulatedDriver driver;
+  const Context context = driver.create_context();
+  const Context other = driver.create_context();
+  ContextPlans plans(driver);
+  const doubles::DevicePlanKey key(context, 8);
+  DevicePlan plan;
   {
-    const doubles::CurrentContext inside(device, context);
-    (void)device.create_plan(context, 8);
+    const gpu::CurrentContext inside = plans.enter(key);
+    plan = plans.create(key);
   }
-  EXPECT_THAT(device.violations(), IsEmpty());
-  (void)device.create_plan(context, 8);
-  EXPECT_THAT(device.violations().back(), HasSubstr("with context 0 current"));
-  device.lose_context(context);
-  const doubles::CurrentContext inside(device, context);
-  EXPECT_THAT(device.violations().back(), HasSubstr("after its loss"));
+  EXPECT_THAT(driver.violations(), IsEmpty());
+  EXPECT_THROW((void)plans.create(key), gpu::DriverError);
+  EXPECT_THAT(driver.violations().back(), HasSubstr("without a context"));
+  driver.forget_violations();
+  driver.push(other);
+  (void)plans.create(key);
+  EXPECT_THAT(driver.violations(), ElementsAre(HasSubstr("create outside the context of the key")));
+  plans.reset(key, plan);
+  EXPECT_THAT(driver.violations().back(), HasSubstr("with context 2 current"));
+  driver.lose_context(context);
+  EXPECT_THROW((void)plans.enter(key), gpu::DriverError);
+  driver.forget_violations();
+  plans.destroy(key, plan);
+  EXPECT_THAT(driver.violations().front(), HasSubstr("after the loss of its context"));
+}
+
+TEST(DevicePlansTest, NoticesAStreamThatThePlanWasNotPreparedFor) {
+  doubles::SimulatedDriver driver;
+  const Context context = driver.create_context();
+  const gpu::CurrentContext inside(driver, context);
+  StreamPlans plans(driver);
+  const DevicePlan plan = plans.create({context, 8});
+  doubles::launch(driver, plan, driver.create_stream());
+  EXPECT_THAT(driver.violations(), ElementsAre(HasSubstr("not prepared for")));
+}
+
+TEST(DevicePlansTest, NoticesAnEventThatEndsOutsideItsContextOrAfterItsLoss) {
+  doubles::SimulatedDriver driver;
+  const Context context = driver.create_context();
+  const Stream stream = doubles::stream_in(driver, context);
+  StreamPlans plans(driver);
+  const doubles::DevicePlanKey key(context, 8);
+  std::optional<doubles::DeviceEvent> event(std::in_place);
+  plans.record(key, *event, stream);
+  {
+    const gpu::CurrentContext inside = plans.enter(key);
+    event.reset();
+  }
+  EXPECT_THAT(driver.violations(), IsEmpty());
+  plans.record(key, event.emplace(), stream);
+  event.reset();
+  EXPECT_THAT(driver.violations(), ElementsAre("event destroyed outside its context"));
+  plans.record(key, event.emplace(), stream);
+  const gpu::CurrentContext inside = plans.enter(key);
+  driver.lose_context(context);
+  event.reset();
+  EXPECT_EQ(driver.violations().size(), 2U);
 }
 
 TEST_F(StreamTest, ASecondStreamWaitsForTheFirst) {
@@ -100,7 +147,7 @@ TEST_F(StreamTest, ASecondStreamWaitsForTheFirst) {
   count_calls();
   run(8, s2);
   EXPECT_EQ(calls["wait"], 1);
-  EXPECT_EQ(device.created(), 1U);
+  EXPECT_EQ(driver.objects_created(), 1U);
 }
 
 TEST_F(StreamTest, TheSameStreamNeedsNoWait) {
@@ -113,10 +160,10 @@ TEST_F(StreamTest, TheSameStreamNeedsNoWait) {
 TEST_F(StreamTest, TheHandleIsPreparedForTheStreamOfTheLease) {
   {
     const auto lease = cache.acquire({context, 8}, s1);
-    EXPECT_EQ((*lease)->prepared_for, s1);
+    EXPECT_EQ(lease->prepared_for, s1);
   }
   const auto lease = cache.acquire({context, 8}, s2);
-  EXPECT_EQ((*lease)->prepared_for, s2);
+  EXPECT_EQ(lease->prepared_for, s2);
 }
 
 TEST_F(StreamTest, EveryDestroyComesAfterTheWork) {
@@ -134,15 +181,15 @@ TEST_F(StreamTest, EveryDestroyComesAfterTheWork) {
   deferred.release_deferred();
   cache.drain();
   cache.clear();
-  EXPECT_EQ(device.destroyed(), 5U);
+  EXPECT_EQ(driver.objects_destroyed(), 5U);
 }
 
 TEST_F(StreamTest, AHandleUsedByThreeStreamsInTurnIsOrderedThroughout) {
-  const DeviceStream s3 = device.create_stream();
+  const Stream s3 = doubles::stream_in(driver, context);
   cache.set_budget({.max_idle = 1});
-  for (const DeviceStream stream : {s1, s2, s3, s1, s3, s2}) run(8, stream);
+  for (const Stream stream : {s1, s2, s3, s1, s3, s2}) run(8, stream);
   cache.clear();
-  EXPECT_EQ(device.created(), 1U);
+  EXPECT_EQ(driver.objects_created(), 1U);
 }
 
 TEST_F(StreamTest, AStreamGetsTheHandleItUsedLast) {
@@ -150,8 +197,8 @@ TEST_F(StreamTest, AStreamGetsTheHandleItUsedLast) {
   auto on_2 = cache.acquire({context, 8}, s2);
   launch(on_1, s1);
   launch(on_2, s2);
-  const DevicePlan* const of_1 = *on_1;
-  const DevicePlan* const of_2 = *on_2;
+  const DevicePlan of_1 = *on_1;
+  const DevicePlan of_2 = *on_2;
   on_1.release();
   on_2.release();
   count_calls();
@@ -167,8 +214,8 @@ TEST_F(StreamTest, AStreamGetsTheHandleItUsedLast) {
 
 TEST_F(StreamTest, AHandleThatAnotherStreamTookMeanwhileIsAHitReportedOnce) {
   doubles::RecordingListener listener;
-  HandleCache<StreamPlans> heard{{.max_idle = 1}, {.listener = &listener}, StreamPlans(device, hook)};
-  const auto use = [&](DeviceStream stream) {
+  HandleCache<StreamPlans> heard{{.max_idle = 1}, {.listener = &listener}, StreamPlans(driver)};
+  const auto use = [&](Stream stream) {
     const auto lease = heard.acquire({context, 8}, stream);
     launch(lease, stream);
   };
@@ -176,19 +223,19 @@ TEST_F(StreamTest, AHandleThatAnotherStreamTookMeanwhileIsAHitReportedOnce) {
   std::thread([&] { use(s2); }).join();
   listener.clear();
   use(s1);  // this thread remembers the handle as s1's
-  EXPECT_THAT(listener.events(), testing::ElementsAre("hit size 8 in context 1"));
+  EXPECT_THAT(listener.events(), ElementsAre("hit size 8 in context 1"));
 }
 
 TEST_F(StreamTest, ALeaseWhoseWorkIsDoneGoesBackWithoutItsStream) {
   auto lease = cache.acquire({context, 8}, s1);
   launch(lease, s1);
-  device.finish(s1);
+  driver.finish(s1);
   count_calls();
   lease.release_done();
   EXPECT_EQ(calls["record"], 0);
   run(8, s2);
   EXPECT_EQ(calls["wait"], 0);
-  EXPECT_EQ(device.created(), 1U);
+  EXPECT_EQ(driver.objects_created(), 1U);
 }
 
 TEST_F(StreamTest, AnAbandonedLeaseMeansTheHandleIsNeitherUsedNorDestroyedAgain) {
@@ -201,19 +248,19 @@ TEST_F(StreamTest, AnAbandonedLeaseMeansTheHandleIsNeitherUsedNorDestroyedAgain)
   const Stats stats = cache.stats();
   EXPECT_EQ(stats.abandoned, 1U);
   EXPECT_EQ(stats.live, 0U);
-  EXPECT_EQ(device.destroyed(), 0U);
+  EXPECT_EQ(driver.objects_destroyed(), 0U);
 }
 
 TEST_F(StreamTest, AnotherStreamGetsAHandleWhoseWorkIsDoneBeforeOneToWaitFor) {
-  const DeviceStream s3 = device.create_stream();
+  const Stream s3 = doubles::stream_in(driver, context);
   auto on_1 = cache.acquire({context, 8}, s1);
   auto on_2 = cache.acquire({context, 8}, s2);
   launch(on_1, s1);
   launch(on_2, s2);
-  const DevicePlan* const of_2 = *on_2;
+  const DevicePlan of_2 = *on_2;
   on_1.release();
   on_2.release();
-  device.finish(s2);
+  driver.finish(s2);
   count_calls();
   const auto lease = cache.acquire({context, 8}, s3);
   EXPECT_EQ(*lease, of_2);
@@ -222,12 +269,12 @@ TEST_F(StreamTest, AnotherStreamGetsAHandleWhoseWorkIsDoneBeforeOneToWaitFor) {
 }
 
 TEST_F(StreamTest, WhenAllWorkGoesOnTheHandleReturnedFirstIsWaitedFor) {
-  const DeviceStream s3 = device.create_stream();
+  const Stream s3 = doubles::stream_in(driver, context);
   auto on_1 = cache.acquire({context, 8}, s1);
   auto on_2 = cache.acquire({context, 8}, s2);
   launch(on_1, s1);
   launch(on_2, s2);
-  const DevicePlan* const of_1 = *on_1;
+  const DevicePlan of_1 = *on_1;
   on_1.release();
   on_2.release();
   count_calls();
@@ -244,37 +291,37 @@ TEST_F(StreamTest, WhenAllWorkGoesOnTheHandleReturnedFirstIsWaitedFor) {
 class WaitOrBuildTest : public StreamTest {
  protected:
   WaitOrBuildTest() {
-    *hook = [this](const std::string& member) {
+    driver.set_hook([this](const std::string& member) {
       ++calls[member];
-      if (member == "create") {
+      if (member == "create_object") {
         clock.advance(100ns);
         if (fail_creates) throw BuildFailed("fake", 2, "OUT_OF_MEMORY", "size 8");
       }
-    };
+    });
     run_timed(s1);
     run_timed(s2);  // from here on it is known that streams share the handle
   }
-  void run_timed(DeviceStream stream) {
+  void run_timed(Stream stream) {
     const auto lease = timed.acquire({context, 8}, stream);
     launch(lease, stream);
   }
 
   doubles::FakeClock clock;
   bool fail_creates = false;
-  HandleCache<StreamPlans> timed{{.max_idle = 2}, {.clock = &clock}, StreamPlans(device, hook)};
+  HandleCache<StreamPlans> timed{{.max_idle = 2}, {.clock = &clock}, StreamPlans(driver)};
 };
 
 TEST_F(WaitOrBuildTest, WorkThatWentOnForLessThanABuildIsWaitedFor) {
   clock.advance(99ns);
   run_timed(s1);
-  EXPECT_EQ(calls["create"], 1);
+  EXPECT_EQ(calls["create_object"], 1);
   EXPECT_EQ(calls["wait"], 2);
 }
 
 TEST_F(WaitOrBuildTest, WorkThatWentOnAsLongAsABuildIsNotWaitedFor) {
   clock.advance(100ns);
   run_timed(s1);
-  EXPECT_EQ(calls["create"], 2);
+  EXPECT_EQ(calls["create_object"], 2);
   EXPECT_EQ(calls["wait"], 1);
   const Stats stats = timed.stats();
   EXPECT_EQ(stats.hits, 1U);
@@ -286,7 +333,7 @@ TEST_F(WaitOrBuildTest, WorkIsWaitedForWhenTheBudgetWouldNotKeepAnother) {
   timed.set_budget({.max_idle = 1});
   clock.advance(1h);
   run_timed(s1);
-  EXPECT_EQ(calls["create"], 1);
+  EXPECT_EQ(calls["create_object"], 1);
   EXPECT_EQ(calls["wait"], 2);
 }
 
@@ -305,7 +352,7 @@ TEST_F(WaitOrBuildTest, TryAcquireWaitsRatherThanBuild) {
     const auto lease = timed.try_acquire({context, 8}, s1);
     launch(lease, s1);
   }
-  EXPECT_EQ(calls["create"], 1);
+  EXPECT_EQ(calls["create_object"], 1);
   EXPECT_EQ(calls["wait"], 2);
 }
 
@@ -313,10 +360,10 @@ TEST_F(WaitOrBuildTest, TryAcquireWaitsRatherThanBuild) {
 class CaptureTest : public StreamTest {
  protected:
   /// What a program does that captures one use of a handle; gives the handle.
-  const DevicePlan* capture(int size, DeviceStream stream) {
-    device.begin_capture(stream);
+  DevicePlan capture(int size, Stream stream) {
+    driver.begin_capture(stream);
     const auto lease = cache.acquire({context, size}, stream);
-    device.end_capture(stream);
+    driver.end_capture(stream);
     return *lease;
   }
 };
@@ -327,25 +374,25 @@ TEST_F(CaptureTest, AHandleThatAGraphUsesStaysWhateverTheBudget) {
   cache.set_budget({.max_idle = 0});
   (void)cache.trim(1U << 20);
   (void)cache.trim(Budget::unlimited);
-  EXPECT_EQ(device.destroyed(), 0U);
+  EXPECT_EQ(driver.objects_destroyed(), 0U);
   const Stats stats = cache.stats();
   EXPECT_EQ(stats.idle, 0U);
   EXPECT_EQ(stats.leased, 1U);
   cache.clear();
-  EXPECT_EQ(device.destroyed(), 1U);
+  EXPECT_EQ(driver.objects_destroyed(), 1U);
 }
 
 TEST_F(CaptureTest, AHandleThatAGraphUsesServesOnlyTheSameCapture) {
   cache.prewarm({context, 8});
-  device.begin_capture(s1);
-  const DevicePlan* const of_graph = *cache.acquire({context, 8}, s1);
+  driver.begin_capture(s1);
+  const DevicePlan of_graph = *cache.acquire({context, 8}, s1);
   EXPECT_EQ(*cache.acquire({context, 8}, s1), of_graph);
   EXPECT_FALSE(cache.try_acquire({context, 8}, s2));
-  device.end_capture(s1);
+  driver.end_capture(s1);
   EXPECT_FALSE(cache.try_acquire({context, 8}, s1));
-  device.begin_capture(s1);
+  driver.begin_capture(s1);
   EXPECT_THROW((void)cache.acquire({context, 8}, s1), WouldBuild);
-  device.end_capture(s1);
+  driver.end_capture(s1);
   EXPECT_NE(*cache.acquire({context, 8}, s1), of_graph);
 }
 
@@ -362,11 +409,11 @@ TEST_F(CaptureTest, AHandleThatAGraphUsesDoesNotCountAsPrewarmed) {
   cache.prewarm({context, 8});
   (void)capture(8, s1);
   cache.prewarm({context, 8});
-  EXPECT_EQ(device.created(), 2U);
+  EXPECT_EQ(driver.objects_created(), 2U);
 }
 
 TEST_F(StreamTest, NoBuildWhileTheStreamIsCapturing) {
-  device.begin_capture(s1);
+  driver.begin_capture(s1);
   try {
     (void)cache.acquire({context, 8}, s1);
     FAIL() << "no error";
@@ -374,7 +421,7 @@ TEST_F(StreamTest, NoBuildWhileTheStreamIsCapturing) {
     EXPECT_THAT(error.what(), HasSubstr("size 8"));
     EXPECT_THAT(error.what(), HasSubstr("prewarm"));
   }
-  EXPECT_EQ(device.created(), 0U);
+  EXPECT_EQ(driver.objects_created(), 0U);
   cache.prewarm({context, 8});
   EXPECT_TRUE(cache.acquire({context, 8}, s1));
   EXPECT_FALSE(cache.try_acquire({context, 9}, s1));
@@ -383,65 +430,69 @@ TEST_F(StreamTest, NoBuildWhileTheStreamIsCapturing) {
 TEST_F(StreamTest, AFailedRecordMeansTheHandleIsAbandonedNotDestroyed) {
   auto lease = cache.acquire({context, 8}, s1);
   launch(lease, s1);
-  *hook = [](const std::string& member) {
+  driver.set_hook([](const std::string& member) {
     if (member == "record") throw std::runtime_error("no event");
-  };
+  });
   lease.release();
-  *hook = nullptr;
+  driver.set_hook({});
   EXPECT_EQ(cache.stats().abandoned, 1U);
-  EXPECT_EQ(device.destroyed(), 0U);
+  EXPECT_EQ(driver.objects_destroyed(), 0U);
 }
 
 TEST_F(StreamTest, AFailedWaitGivesTheHandleUp) {
   run(8, s1);
-  *hook = [](const std::string& member) {
+  driver.set_hook([](const std::string& member) {
     if (member == "wait") throw std::runtime_error("no wait");
-  };
+  });
   EXPECT_THROW((void)cache.acquire({context, 8}, s2), std::runtime_error);
-  *hook = nullptr;
+  driver.set_hook({});
   EXPECT_EQ(cache.stats().live, 0U);
-  EXPECT_EQ(device.destroyed(), 1U);
+  EXPECT_EQ(driver.objects_destroyed(), 1U);
 }
 
 TEST_F(StreamTest, AFailedSynchronizeMeansTheHandleIsAbandonedNotDestroyed) {
   run(8, s1);
-  *hook = [](const std::string& member) {
+  driver.set_hook([](const std::string& member) {
     if (member == "synchronize") throw std::runtime_error("device lost");
-  };
+  });
   cache.clear();
-  *hook = nullptr;
+  driver.set_hook({});
   const Stats stats = cache.stats();
   EXPECT_EQ(stats.live, 0U);
-  EXPECT_EQ(device.destroyed(), 0U);
-  EXPECT_EQ(device.created(), device.destroyed() + stats.abandoned);
+  EXPECT_EQ(driver.objects_destroyed(), 0U);
+  EXPECT_EQ(driver.objects_created(), driver.objects_destroyed() + stats.abandoned);
 }
 
 TEST_F(StreamTest, AHandleBuiltInThePlaceOfOneThatCouldNotBeSynchronizedHasNoOldEvent) {
   run(8, s1);
-  *hook = [](const std::string& member) {
+  driver.set_hook([](const std::string& member) {
     if (member == "synchronize") throw std::runtime_error("device lost");
-  };
+  });
   cache.clear();
   count_calls();
-  const DeviceContext other = device.create_context();
-  { const auto lease = cache.acquire({other, 8}, s2); }
+  const Context other = driver.create_context();
+  { const auto lease = cache.acquire({other, 8}, doubles::stream_in(driver, other)); }
   EXPECT_EQ(calls["wait"], 0);
-  *hook = nullptr;
+  driver.set_hook({});
 }
 
 TEST_F(StreamTest, RandomUseOfTwoContextsAndThreeStreamsIsNeverWrong) {
   std::mt19937 random(20240607);
-  const std::vector<DeviceContext> contexts{context, device.create_context()};
-  const std::vector<DeviceStream> streams{s1, s2, device.create_stream()};
+  const std::vector<Context> contexts{context, driver.create_context()};
+  std::vector<std::vector<Stream>> streams{{s1, s2}, {}};
+  for (std::size_t c = 0; c < 2; ++c) {
+    while (streams[c].size() < 3) streams[c].push_back(doubles::stream_in(driver, contexts[c]));
+  }
   const auto pick = [&random](std::size_t n) { return static_cast<std::size_t>(random() % n); };
   cache.set_budget({.max_idle = 3});
   for (int step = 0; step < 100'000; ++step) {
-    device.set_current(contexts[pick(2)]);
-    const DeviceContext caller = device.current();
-    const DeviceStream stream = streams[pick(3)];
-    auto lease = cache.acquire({contexts[pick(2)], static_cast<int>(pick(4))}, stream);
+    driver.set_current(contexts[pick(2)]);
+    const Context caller = driver.current();
+    const std::size_t of = pick(2);
+    const Stream stream = streams[of][pick(3)];
+    auto lease = cache.acquire({contexts[of], static_cast<int>(pick(4))}, stream);
     if (pick(8) > 0) launch(lease, stream);
-    device.set_current(caller);
+    driver.set_current(caller);
     switch (pick(20)) {
       case 0: lease.discard(); break;
       case 1: cache.clear(); break;
@@ -449,11 +500,11 @@ TEST_F(StreamTest, RandomUseOfTwoContextsAndThreeStreamsIsNeverWrong) {
       case 3: (void)cache.trim(2); break;
       default: lease.release(); break;
     }
-    if (!(device.current() == caller)) ADD_FAILURE() << "step " << step << " changed the caller's context";
+    if (!(driver.current() == caller)) ADD_FAILURE() << "step " << step << " changed the caller's context";
   }
   cache.drain();
   cache.clear();
-  EXPECT_EQ(device.created(), device.destroyed());
+  EXPECT_EQ(driver.objects_created(), driver.objects_destroyed());
 }
 
 }  // namespace

@@ -548,6 +548,7 @@ void SimulatedDriver::wait(gpu::Stream stream, gpu::NativeEvent event) {
   if (on->capture != found->capture) {
     state_->violate(on->capture != 0 ? "a capture waits for work outside of it" : "wait for an event of a capture");
   }
+  if (on->context != found->context) state_->violate("wait for an event of another context");
   merge(state_->clocks[on->id], found->clock);
 }
 
@@ -568,6 +569,7 @@ void SimulatedDriver::synchronize(gpu::NativeEvent event) {
   const EventRecord* const found = state_->find_event("synchronize", event);
   if (found == nullptr) return;
   if (found->capture != 0) state_->violate("synchronize with an event of a capture");
+  if (state_->current().id != found->context) state_->violate("synchronize outside the event's context");
   state_->know_done(found->clock);
 }
 
@@ -634,6 +636,8 @@ bool SimulatedDriver::exists(ObjectId id) {
   const Object& object = state_->objects[id - 1];
   return !object.destroyed && state_->contexts.count(object.context) > 0;
 }
+
+void SimulatedDriver::call(const std::string& member) { call_hook(*state_, member); }
 
 void SimulatedDriver::make_library_switch_to(const gpu::Context& context) {
   const std::lock_guard lock(state_->mutex);

@@ -92,6 +92,8 @@ class SimulatedDriver final : public gpu::Driver {
   void destroy_object(ObjectId object);
   /// Whether it was created and not destroyed, in a context that exists.
   [[nodiscard]] bool exists(ObjectId object);
+  /// Calls the hook, for what a library has no other call of this driver for.
+  void call(const std::string& member);
   /// Makes every create_object and destroy_object leave that context current, as some libraries do; {} ends it.
   void make_library_switch_to(const gpu::Context& context);
 

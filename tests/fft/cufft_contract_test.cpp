@@ -30,7 +30,7 @@ class CufftKind {
         fft::PlanSpec({.lengths = {length}, .precision = fft::Precision::float32, .context = context_}));
   }
   /// Another one at each request.
-  [[nodiscard]] gpu::Stream stream() { return streams_[requests_.fetch_add(1) % streams_.size()]; }
+  [[nodiscard]] gpu::Stream stream(int) { return streams_[requests_.fetch_add(1) % streams_.size()]; }
   [[nodiscard]] std::uint64_t created() const { return cufft_.plans_made(); }
   [[nodiscard]] std::uint64_t destroyed() const { return cufft_.plans_destroyed(); }
   [[nodiscard]] std::vector<std::string> violations() {

@@ -71,6 +71,16 @@ TEST_F(SimulatedDriverTest, AnEventOrdersOnlyWhatCameBeforeIt) {
   EXPECT_THAT(driver.violations(), notices("two streams without order"));
 }
 
+TEST_F(SimulatedDriverTest, NoticesAnEventThatIsWaitedForInAnotherContext) {
+  const gpu::NativeEvent event = driver.create_event();
+  driver.record(event, s1);
+  const gpu::CurrentContext other(driver, driver.primary_context(1));
+  driver.wait(driver.create_stream(), event);
+  driver.synchronize(event);
+  EXPECT_THAT(driver.violations(),
+              ElementsAre("wait for an event of another context", "synchronize outside the event's context"));
+}
+
 TEST_F(SimulatedDriverTest, WorkIsPendingUntilSomebodyWaits) {
   const gpu::NativeEvent event = driver.create_event();
   driver.record(event, s1);

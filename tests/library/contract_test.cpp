@@ -30,7 +30,7 @@ class LibraryKind {
   [[nodiscard]] Factory factory() { return {driver_, make_calls(make_table())}; }
   [[nodiscard]] library::HandleKey key(int number) const { return library::HandleKey(context_, number); }
   /// Another one at each request.
-  [[nodiscard]] gpu::Stream stream() { return streams_[requests_.fetch_add(1) % streams_.size()]; }
+  [[nodiscard]] gpu::Stream stream(int) { return streams_[requests_.fetch_add(1) % streams_.size()]; }
   [[nodiscard]] std::uint64_t created() { return driver_.objects_created(); }
   [[nodiscard]] std::uint64_t destroyed() { return driver_.objects_destroyed(); }
   [[nodiscard]] std::vector<std::string> violations() {
