@@ -103,7 +103,9 @@ TEST(DevicePlansTest, NoticesACallOutsideTheContextAndAfterItsLoss) {
   plans.reset(key, plan);
   EXPECT_THAT(driver.violations().back(), HasSubstr("with context 2 current"));
   driver.lose_context(context);
+  driver.forget_violations();
   EXPECT_THROW((void)plans.enter(key), gpu::DriverError);
+  EXPECT_THAT(driver.violations(), ElementsAre("enter of a context after its loss"));
   driver.forget_violations();
   plans.destroy(key, plan);
   EXPECT_THAT(driver.violations().front(), HasSubstr("after the loss of its context"));

@@ -2,8 +2,9 @@
 //
 // ContextPlans, StreamPlans: factories of plans over a SimulatedDriver, the least that a library on a device is.
 //
-// What the driver cannot know is noticed here, and listed with its violations: a plan made outside the context of its key,
-// work given to a stream that the plan was not prepared for, and an event that ends outside its context.
+// What the driver cannot know is noticed here, and listed with its violations: a context entered after its loss, where a
+// cache could take the driver's error for a handle to abandon; a plan made outside the context of its key; work given to a
+// stream that the plan was not prepared for; and an event that ends outside its context.
 #pragma once
 
 #include <cstddef>
@@ -65,6 +66,11 @@ class DevicePlans {
   [[nodiscard]] std::string describe(const Key& key) const {
     return "size " + std::to_string(key.size()) + " in context " + std::to_string(key.context().id);
   }
+  /// @throws gpu::DriverError when the context is gone, which is also wrong use
+  [[nodiscard]] gpu::CurrentContext enter(const Key& key) const {
+    if (!driver_->alive(key.context())) driver_->report("enter of a context after its loss");
+    return {*driver_, key.context()};
+  }
 
  protected:
   void call(const Handle& plan, const std::string& member) const {
@@ -86,7 +92,6 @@ class ContextPlans : public DevicePlans {
   void prepare(const Key&, Handle& plan) { call(plan, "prepare"); }
   void reset(const Key&, Handle& plan) { call(plan, "reset"); }
   [[nodiscard]] Context context(const Key& key) const { return key.context(); }
-  [[nodiscard]] gpu::CurrentContext enter(const Key& key) const { return {simulated(), key.context()}; }
   [[nodiscard]] bool alive(const Key& key) const noexcept { return simulated().alive(key.context()); }
 };
 
@@ -113,6 +118,7 @@ class DeviceEvent : public gpu::Event {
 class StreamPlans : public DevicePlans, public gpu::StreamOrdered<DevicePlanKey> {
  public:
   using Event = DeviceEvent;
+  using DevicePlans::enter;
 
   explicit StreamPlans(SimulatedDriver& driver) : DevicePlans(driver), StreamOrdered(driver) {}
 
