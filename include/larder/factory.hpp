@@ -25,6 +25,7 @@
 //     Context context(const Key&) const;
 //     auto enter(const Key&) const;             // makes the key's context current; the returned guard's destructor restores
 //                                               // what was current before and does not throw
+//     void invalidate(const Context&) noexcept; // the context has gone: forget what the factory itself has in it
 //
 //     // Handles whose work runs on after the return of the lease. prepare, reset and the members below are called on hits,
 //     // outside enter(): they make the context current where they need it.

@@ -119,7 +119,8 @@ class HandleCache {
   /// @return bytes freed; 0 for factories without `bytes`, whose idle handles are then all given up when bytes > 0
   std::size_t trim(std::size_t bytes) noexcept { return core_->trim(bytes); }
 
-  /// The context is gone: forgets its handles without destroying them, leased ones when they come back.
+  /// The context is gone: forgets its handles without destroying them, leased ones when they come back, and what the
+  /// factory itself has in it.
   void invalidate(const detail::ContextOf<Factory>& context) noexcept requires ContextFactory<Factory> {
     core_->invalidate(context);
   }

@@ -12,6 +12,7 @@ constexpr double newest_weight = 1.0 / 32;
 constexpr double two_chunks = 4.0 * 1024 * 1024;
 constexpr double large_work_area = 1.5;  // arrays
 constexpr double tables_per_work_area = 1.1;
+constexpr double margin = 1.05;
 
 double most(const MeasuredBytes::PlanSize& size) noexcept {
   return two_chunks + 2.0 * static_cast<double>(size.work_bytes) + 4.0 * static_cast<double>(size.array_bytes);
@@ -59,7 +60,7 @@ std::size_t MeasuredBytes::Build::done(std::uint64_t free_after, const PlanSize&
     const double growth = std::clamp(device.growth_per_open - begin_, 0.0, most(size));
     smoothed += (growth / unit - smoothed) * newest_weight;
   }
-  return static_cast<std::size_t>(std::max(smoothed * unit, least));
+  return static_cast<std::size_t>(std::max(smoothed * unit * margin, least));
 }
 
 void MeasuredBytes::destroyed(std::uint64_t context) {

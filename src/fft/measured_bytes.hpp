@@ -12,6 +12,7 @@
 //   smoothing  exponential, each new growth weighing 1 / 32, from a first guess that fits an H200: 1.1 work areas, and
 //              48 KiB for the others
 //   at least   48 KiB a plan
+//   margin     a twentieth more: chunks from which some plans have gone are not given back while others are left in them
 //   at most    4 MiB + 2 work areas + 4 arrays go into the smoothing for one plan, so that somebody else's allocation at
 //              that instant soon wears off
 //

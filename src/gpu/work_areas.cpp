@@ -207,6 +207,7 @@ class WorkAreas::State {
     const auto forget = [&](WorkArea* area) LARDER_REQUIRES(mutex_) {
       if (!(area->context == context)) return false;
       area->lost.store(true, std::memory_order_relaxed);
+      held_.fetch_sub(area->bytes, std::memory_order_relaxed);
       if (area->give_up()) vacate(*area);
       return true;
     };
@@ -232,7 +233,7 @@ class WorkAreas::State {
     return *vacant_.back();
   }
   void vacate(WorkArea& area) noexcept LARDER_REQUIRES(mutex_) {
-    held_.fetch_sub(area.bytes, std::memory_order_relaxed);
+    if (!area.lost.load(std::memory_order_relaxed)) held_.fetch_sub(area.bytes, std::memory_order_relaxed);
     vacant_.push_back(&area);
   }
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Contexts, streams and graphs on a real GPU: C30 to C32, C34, C41, and plans that a captured graph uses.
+// Contexts, streams and graphs on a real GPU: C30 to C34, C41, and plans that a captured graph uses.
 #include <cufft.h>
 
 #include <random>
 #include <thread>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -91,6 +92,47 @@ TEST_F(CufftContextTest, C32APlanIsDestroyedInItsContextOnAThreadThatHasNone) {
   const Stats stats = plans.stats();
   EXPECT_EQ(stats.destroys, 2U);
   EXPECT_EQ(stats.destroy_failures, 0U);
+}
+
+/// cuFFT, were it one of the libraries that leave another context current.
+class SwitchingPlans : public fft::cufft::PlanFactory {
+ public:
+  SwitchingPlans(const gpu::Context& leaves, int& switched) : leaves_(leaves), switched_(&switched) {}
+  fft::cufft::Plan create(const fft::cufft::PlanKey& key) {
+    fft::cufft::Plan plan = PlanFactory::create(key);
+    switch_context();
+    return plan;
+  }
+  void destroy(const fft::cufft::PlanKey& key, fft::cufft::Plan plan) {
+    PlanFactory::destroy(key, std::move(plan));
+    switch_context();
+  }
+
+ private:
+  void switch_context() {
+    gpu::cuda().set_current(leaves_);
+    ++*switched_;
+  }
+  gpu::Context leaves_;
+  int* switched_;
+};
+
+TEST_F(CufftContextTest, C33ALibraryThatSwitchesTheContextIsPutRight) {
+  OwnContext other;
+  int switched = 0;
+  HandleCache<SwitchingPlans> plans({.max_idle = 1}, {}, SwitchingPlans(other.get(), switched));
+  for (const gpu::Context& context : {primary, other.get()}) {
+    gpu::cuda().set_current(primary);
+    (void)plans.acquire(key(1000, context), gpu::Stream{});
+    EXPECT_EQ(gpu::cuda().current(), primary) << "after a build, and from the second on an eviction";
+  }
+  std::thread([&] {
+    plans.clear();
+    EXPECT_EQ(gpu::cuda().current(), gpu::Context{});
+  }).join();
+  EXPECT_EQ(gpu::cuda().current(), primary);
+  EXPECT_EQ(switched, 4);
+  EXPECT_EQ(plans.stats().destroy_failures, 0U);
 }
 
 TEST_F(CufftContextTest, C34AContextThatIsGoneIsForgottenAlsoByALeaseThatIsOut) {

@@ -9,6 +9,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <memory_resource>
 #include <mutex>
 #include <sstream>
 #include <string>
@@ -59,6 +60,11 @@ concept HasStreamPrepare = StreamFactory<F> &&
 template <class F>
 concept HasAlive = requires(const F& factory, const typename F::Key& key) {
   factory.alive(key);
+};
+template <class F>
+concept HasInvalidate = ContextFactory<F> && requires(F& factory, const typename F::Context& context) {
+  { factory.invalidate(context) }
+  noexcept;
 };
 template <class F>
 concept HasDomain = requires(const F& factory) {
@@ -216,6 +222,7 @@ class FactoryCore final : public CacheCore {
           return what.factory->context(static_cast<const Record&>(record).key) == *what.context;
         },
         &argument);
+    if constexpr (HasInvalidate<Factory>) factory_.invalidate(context);
   }
 
   Handle checkout(const Key& key) requires std::copyable<Handle> && Hashable<Handle> {
@@ -598,7 +605,9 @@ class FactoryCore final : public CacheCore {
   }
 
   Factory factory_;
-  std::deque<Slot> slots_;  // grows with the mutex held; addresses are stable
+  // Grows with the mutex held; addresses are stable. One slot lies behind the other, because the choice of a victim reads all.
+  std::pmr::monotonic_buffer_resource slot_memory_{std::pmr::new_delete_resource()};
+  std::pmr::deque<Slot> slots_{&slot_memory_};
   // Handles that cannot be hashed cannot be checked out; int only keeps the member well-formed for them.
   std::unordered_multimap<std::conditional_t<Hashable<Handle>, Handle, int>, Slot*> checked_out_
       LARDER_GUARDED_BY(checked_out_mutex_);

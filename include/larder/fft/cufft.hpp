@@ -207,15 +207,18 @@ class PlanFactory : public gpu::StreamOrdered<PlanKey> {
   void prepare(const PlanKey& key, Plan& plan, gpu::Stream stream, StreamState state);
   /// Leaves the work area.
   void reset(const PlanKey& key, Plan& plan) noexcept;
+  /// The context is gone, and its work areas with it.
+  void invalidate(const gpu::Context& context) noexcept { areas_->invalidate(context); }
 
   /// Device memory that the plan holds without its work area: smoothed over similar plans, at least 48 KiB. It is the fall
   /// of the device's free memory around the creation, but the device hands memory out in chunks of 2 MiB that many small
-  /// plans share, so no single plan can be measured; the sum over 100 plans is within some 15 % of what they take.
+  /// plans share, so no single plan can be measured; the sum over 100 plans is within some 15 % of what they take, and
+  /// more rather than less.
   /// Wrong while other programs allocate on the device, and no more than a few MiB for long.
   [[nodiscard]] std::size_t bytes(const PlanKey&, const Plan& plan) const noexcept { return plan.bytes_; }
   [[nodiscard]] std::string describe(const PlanKey& key) const { return key.describe(); }
 
-  /// The work areas that leases of these plans use; release_captured() after graphs, invalidate() after a context's end.
+  /// The work areas that leases of these plans use; release_captured() after the graphs' end.
   [[nodiscard]] gpu::WorkAreas& work_areas() const noexcept { return *areas_; }
 
  private:
