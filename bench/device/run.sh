@@ -63,7 +63,7 @@ sanitizer() {
 }
 
 calls() {
-  "$bin/larder_device_calls" --benchmark_repetitions=5 --benchmark_min_time=0.1 --benchmark_report_aggregates_only=true --benchmark_enable_random_interleaving=true \
+  "$bin/larder_device_calls" --benchmark_repetitions=15 --benchmark_min_time=0.05 --benchmark_enable_random_interleaving=true \
     --benchmark_out="$out/calls.json" --benchmark_out_format=json 2>&1 | tee "$out/calls.txt"
 }
 

@@ -101,6 +101,7 @@ void CacheCore::enter_budget(Slot& slot) noexcept {
 
 void CacheCore::leave_budget(Slot& slot) noexcept {
   slot.in_budget = false;
+  standings_[slot.index].score_until = 0;
   --slot.record->in_budget;
   --in_budget_;
   in_budget_bytes_ -= slot.bytes.load(std::memory_order_relaxed);
@@ -178,10 +179,10 @@ void CacheCore::shed(EvictionCause cause, KeyRecord* only, Retired& retired) noe
 template <class StopAtLeased>
 Slot* CacheCore::cheapest_idle(KeyRecord* only, StopAtLeased&& stop_at_leased) noexcept {
   Slot* cheapest = nullptr;
-  double lowest = 0;
+  double lowest = std::numeric_limits<double>::infinity();
   const auto compare = [&](Slot& slot, double its_score) {
-    if (cheapest == nullptr || its_score < lowest ||
-        (its_score == lowest && returned_at(slot) < returned_at(*cheapest))) {
+    if (its_score > lowest) return;
+    if (cheapest == nullptr || its_score < lowest || returned_at(slot) < returned_at(*cheapest)) {
       cheapest = &slot;
       lowest = its_score;
     }
@@ -204,21 +205,27 @@ Slot* CacheCore::cheapest_idle(KeyRecord* only, StopAtLeased&& stop_at_leased) n
     return false;
   };
   if (only != nullptr) return consider(*only) ? nullptr : cheapest;
-  for (std::size_t i = 0; i < slots_.size(); ++i) {
-    if (i + prefetched_slots < slots_.size()) __builtin_prefetch(slots_[i + prefetched_slots]);
-    Slot& slot = *slots_[i];
-    if (slot.alone) {
-      if (!slot.in_budget) continue;
+  // Nothing below moves the slots or their standings, which the compiler cannot know.
+  Slot* const* const slots = slots_.data();
+  const std::size_t count = slots_.size();
+  const std::uint64_t now = epoch_.load(std::memory_order_relaxed);
+  const Standing* standing = standings_.data();
+  for (std::size_t i = 0; i < count; ++i, ++standing) {
+    if (i + prefetched_slots < count) __builtin_prefetch(slots[i + prefetched_slots]);
+    Slot& slot = *slots[i];
+    const bool holds = now < standing->score_until;
+    if (holds || (slot.alone && slot.in_budget)) {
       if (is_idle(slot)) {
-        compare(slot, score_alone(slot));
+        const bool no_more_hits = slot.hits.load(std::memory_order_relaxed) == standing->seen_hits;
+        compare(slot, holds && no_more_hits ? standing->score : score_alone(slot));
       } else if (stop_at_leased(slot)) {
         return nullptr;
       }
-    } else if (slot.record != nullptr && slot.record->slots == &slot && consider(*slot.record)) {
+    } else if (!slot.alone && slot.record != nullptr && slot.record->slots == &slot && consider(*slot.record)) {
       return nullptr;
     }
   }
-  inflation_ = std::max(inflation_, lowest);
+  if (cheapest != nullptr) inflation_ = std::max(inflation_, lowest);
   return cheapest;
 }
 
@@ -229,7 +236,6 @@ Slot* CacheCore::cheapest_idle() noexcept {
 double CacheCore::score_alone(Slot& slot) noexcept {
   harvest(slot);
   Standing& standing = standings_[slot.index];
-  if (epoch_.load(std::memory_order_relaxed) < standing.score_until) return standing.score;
   standing.score = score(*slot.record, slot, 0);
   switch (policy().aging) {
     case Aging::changes: break;

@@ -257,7 +257,10 @@ Slot& CacheCore::start_build(Request request) {
   standings_[slot.index].seen_hits = slot.hits.load(std::memory_order_relaxed);
   slot.bytes.store(0, std::memory_order_relaxed);
   slot.alone = record->slots == nullptr;
-  if (!slot.alone) record->slots->alone = false;
+  if (!slot.alone) {
+    record->slots->alone = false;
+    standings_[record->slots->index].score_until = 0;
+  }
   record->slots = &slot;
   ++record->slot_count;
   record->flight = std::move(flight);

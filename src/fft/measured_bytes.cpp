@@ -12,7 +12,7 @@ constexpr double newest_weight = 1.0 / 32;
 constexpr double two_chunks = 4.0 * 1024 * 1024;
 constexpr double large_work_area = 1.5;  // arrays
 constexpr double tables_per_work_area = 1.1;
-constexpr double margin = 1.05;
+constexpr double margin = 1.1;
 
 double most(const MeasuredBytes::PlanSize& size) noexcept {
   return two_chunks + 2.0 * static_cast<double>(size.work_bytes) + 4.0 * static_cast<double>(size.array_bytes);
@@ -48,7 +48,7 @@ std::size_t MeasuredBytes::Build::done(std::uint64_t free_after, const PlanSize&
   Device& device = measured_.devices_[context_];
   const bool large = static_cast<double>(size.work_bytes) > large_work_area * static_cast<double>(size.array_bytes);
   const double unit = large ? static_cast<double>(size.work_bytes) : 1.0;
-  const double guess = large ? tables_per_work_area : least;
+  const double guess = large ? tables_per_work_area : least / margin;
   double& smoothed = device.smoothed.try_emplace({std::bit_width(size.elements), large}, guess).first->second;
 
   look(device, free_after);

@@ -10,9 +10,9 @@
 //   class      octave of the number of elements, and whether the work area is larger than 1.5 arrays: such plans (lengths
 //              with large prime factors) keep tables of about the size of their work area, the others next to nothing
 //   smoothing  exponential, each new growth weighing 1 / 32, from a first guess that fits an H200: 1.1 work areas, and
-//              48 KiB for the others
+//              what counts for 48 KiB for the others
 //   at least   48 KiB a plan
-//   margin     a twentieth more: chunks from which some plans have gone are not given back while others are left in them
+//   margin     a tenth more: chunks from which some plans have gone are not given back while others are left in them
 //   at most    4 MiB + 2 work areas + 4 arrays go into the smoothing for one plan, so that somebody else's allocation at
 //              that instant soon wears off
 //

@@ -9,7 +9,6 @@
 #include <deque>
 #include <functional>
 #include <memory>
-#include <memory_resource>
 #include <mutex>
 #include <sstream>
 #include <string>
@@ -605,9 +604,7 @@ class FactoryCore final : public CacheCore {
   }
 
   Factory factory_;
-  // Grows with the mutex held; addresses are stable. One slot lies behind the other, because the choice of a victim reads all.
-  std::pmr::monotonic_buffer_resource slot_memory_{std::pmr::new_delete_resource()};
-  std::pmr::deque<Slot> slots_{&slot_memory_};
+  std::deque<Slot> slots_;  // grows with the mutex held; addresses are stable
   // Handles that cannot be hashed cannot be checked out; int only keeps the member well-formed for them.
   std::unordered_multimap<std::conditional_t<Hashable<Handle>, Handle, int>, Slot*> checked_out_
       LARDER_GUARDED_BY(checked_out_mutex_);
