@@ -54,9 +54,9 @@ MeasuredBytes::PlanSize plan(std::uint64_t length, std::uint64_t work_bytes) {
   return {length, length * 8, work_bytes};
 }
 
-void expect_close(const Chunked& device, double share = 0.15) {
-  EXPECT_NEAR(static_cast<double>(device.ledger()), static_cast<double>(device.growth()),
-              share * static_cast<double>(device.growth()));
+void expect_close(const Chunked& device) {
+  const double a_tenth_more = 1.1 * static_cast<double>(device.growth());
+  EXPECT_NEAR(static_cast<double>(device.ledger()), a_tenth_more, 0.15 * a_tenth_more);
 }
 
 // Each series: the mean size and the work areas that were measured on an H200 near that length, sizes spread by 30 %.
@@ -70,7 +70,7 @@ struct Series {
 
 class MeasuredSeries : public testing::TestWithParam<Series> {};
 
-TEST_P(MeasuredSeries, After100PlansTheSumIsTheGrowth) {
+TEST_P(MeasuredSeries, After100PlansTheSumIsTheGrowthAndATenth) {
   const Series& series = GetParam();
   std::mt19937_64 random(5);
   Chunked device;
@@ -155,7 +155,7 @@ TEST(MeasuredBytes, PlansMadeAtTheSameTimeShareTheGrowth) {
     free -= mib;
     ledger += second.done(free, plan(100000, 2816 * kib));
   }
-  EXPECT_NEAR(static_cast<double>(ledger), 600.0 * mib, 60.0 * mib);
+  EXPECT_NEAR(static_cast<double>(ledger), 660.0 * mib, 60.0 * mib);  // and a tenth
 }
 
 TEST(MeasuredBytes, AFailedBuildLeavesNothing) {

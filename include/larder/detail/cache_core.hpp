@@ -174,8 +174,8 @@ class CacheCore {
   /// What the choice of a victim needs of a slot besides its first cache line; packed, because it reads all of them.
   struct Standing {
     std::uint64_t seen_hits = 0;    // hits already in the key's history
-    double score = 0;               // of a slot that is alone and in the budget
-    std::uint64_t score_until = 0;  // logical time up to which it holds; 0 for other slots, and when what it depends on changed
+    double score = 0;               // of a slot that is alone and in the budget; not of others
+    std::uint64_t score_until = 0;  // logical time up to which it holds; 0 when something it depends on has changed
   };
 
   // Logical time and use
