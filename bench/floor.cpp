@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What no cache can go below: hashing the key, and two locked instructions on memory that no other thread touches.
+// What a cache with a compare-exchange at both ends cannot go below: hashing the key, and two locked instructions on memory
+// that no other thread touches.
 #include <atomic>
 #include <cstdint>
 #include <functional>

@@ -9,7 +9,7 @@
 //     UnknownHandle       a checked-in handle is not out on loan from this cache
 //     BackendUnavailable  a library or device was not found
 //     WouldBuild          a handle would have to be built where building is forbidden (stream capture)
-//     DeadlineExceeded    no handle came free before the deadline (only with Options::max_live)
+//     DeadlineExceeded    no handle came free, or the build of a shared one was not done, before the deadline
 //     Closed              the cache is being destroyed
 //
 // Nothing throws from a destructor or from the return of a lease.
@@ -83,7 +83,8 @@ class WouldBuild : public Error {
   using Error::Error;
 };
 
-/// Every handle that Options::max_live allows was still leased when the deadline passed.
+/// When the deadline passed, every handle that Options::max_live allows was still leased, or another thread was still
+/// building the shared handle.
 class DeadlineExceeded : public Error {
  public:
   using Error::Error;

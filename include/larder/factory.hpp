@@ -39,8 +39,9 @@
 //     void synchronize(const Key&, const Event&);         // before destroy: block until the event's work is done
 //   };
 //
-// The cache calls a factory from many threads at once, except as domain() forbids, and with no cache lock held. Each
-// member may call back into the cache. A handle is used by one call at a time unless sharing is `shared`.
+// The cache calls a factory from many threads at once, except as domain() forbids. No cache lock is held, but for context()
+// and describe(), which must not call the cache; each other member may call back into it. A handle is used by one call at
+// a time unless sharing is `shared`.
 #pragma once
 
 #include <concepts>

@@ -6,7 +6,8 @@
 //   auto plan = plans.acquire(spec);      // a hit takes tens of nanoseconds; a miss builds
 //   execute(*plan, in, out);              // returned at scope exit
 //
-// Costs: a hit takes two locked instructions on memory no other thread writes. A miss takes one mutex twice, never across
+// Costs: a hit takes one locked instruction on memory no other thread writes, or two where its return cannot be a plain
+// store (shared handles, other platforms; docs/design.md). A miss takes one mutex twice, never across
 // a create or destroy. An eviction scans the idle handles.
 // Not promised: fairness between waiting threads, and the order of uses by different threads between two calls that
 // took the mutex.
@@ -16,7 +17,6 @@
 #include <concepts>
 #include <cstddef>
 #include <memory>
-#include <type_traits>
 #include <utility>
 
 #include <larder/budget.hpp>
@@ -46,6 +46,7 @@ class HandleCache {
   /// @param budget   limits on idle handles; see Budget for what an unset field means
   /// @param options  policy, listener, clock and the opt-in limit on live handles
   /// @param factory  moved into the cache; lives as long as the last lease
+  /// @throws InvalidArgument when Options::max_live is 0
   explicit HandleCache(Budget budget = {}, Options options = {}) requires std::default_initializable<Factory>
       : HandleCache(budget, options, Factory{}) {}
   HandleCache(Budget budget, Options options, Factory factory)
@@ -56,10 +57,12 @@ class HandleCache {
   HandleCache(const HandleCache&) = delete;
   HandleCache& operator=(const HandleCache&) = delete;
 
-  /// Leases a handle of this key: an idle one, the one returned last first, else a new one.
+  /// Leases a handle of this key: an idle one, the one returned last first (with streams: the one whose work delays this
+  /// least, docs/design.md), else a new one. With Options::max_live set it waits until a handle comes back.
   ///
-  /// @throws whatever Factory::create or Factory::prepare throws; Closed when the cache is destroyed meanwhile.
-  /// With Options::max_live set it waits until a handle comes back.
+  /// @throws whatever Factory::create, bytes, prepare or, with streams, stream_state, wait or synchronize throws; WouldBuild
+  /// when the stream captures and no handle is idle; Error when create asks its own cache for the same shared key; Closed
+  /// when the cache is destroyed meanwhile
   Lease<Factory> acquire(const Key& key) requires(!StreamFactory<Factory>) {
     return core_->acquire(key, {}, Deadline::max());
   }
@@ -81,7 +84,7 @@ class HandleCache {
   /// Leases an idle (or, with Sharing::shared, a live) handle; an empty lease when there is none. Never builds or waits
   /// for a build.
   ///
-  /// @throws whatever Factory::prepare throws
+  /// @throws as acquire, but nothing of create, and not WouldBuild
   Lease<Factory> try_acquire(const Key& key) requires(!StreamFactory<Factory>) { return core_->try_acquire(key, {}); }
   Lease<Factory> try_acquire(const Key& key, Stream stream) requires StreamFactory<Factory> {
     return core_->try_acquire(key, stream);
@@ -89,7 +92,7 @@ class HandleCache {
 
   /// Builds until `count` handles of this key are idle, or as many as the budget keeps of one key. Counts no hit.
   ///
-  /// @throws whatever Factory::create throws; handles built before stay
+  /// @throws whatever Factory::create or bytes throws, Closed; handles built before stay
   void prewarm(const Key& key, std::size_t count = 1) { core_->prewarm(key, count); }
 
   /// Leases a handle to a caller that cannot hold a Lease; every checkout needs one checkin.

@@ -3,7 +3,6 @@
 // Lease: the right to use one handle.
 #pragma once
 
-#include <type_traits>
 #include <utility>
 
 #include <larder/detail/factory_core.hpp>
@@ -13,8 +12,8 @@ namespace larder {
 
 /// The right to use one handle until this object goes out of scope; move-only, empty after a move or release.
 ///
-/// Return a lease for a stream while the stream exists, as the end of its work is recorded then (or see release_done); before the stream begins
-/// to capture, or after it: returned within, its handle is abandoned, since the graph may use it.
+/// Return a lease for a stream while the stream exists, as the end of its work is recorded then (or see release_done);
+/// before the stream begins to capture, or after it: returned within, its handle is abandoned, since the graph may use it.
 ///
 /// A lease stays good whatever happens to its cache (clear, set_budget, destruction). It may be returned on another thread
 /// than it was acquired on. Distinct leases may be used at once; one lease is for one thread at a time.
@@ -70,6 +69,8 @@ class [[nodiscard]] Lease {
   /// Returns the handle without locking, allocating or calling the factory, for finalizers and GPU host callbacks.
   ///
   /// The handle counts as leased until the next call on the cache, or drain(), takes it in on that call's thread.
+  /// That is when the work of a lease for a stream is marked: its stream must still exist then, and be the same one for that
+  /// thread (not cudaStreamPerThread).
   void release_deferred() noexcept {
     if (slot_ != nullptr) core_->release_deferred(*std::exchange(slot_, nullptr));
   }

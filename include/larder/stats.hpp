@@ -20,7 +20,7 @@ enum class EvictionCause : std::uint8_t {
   age,          ///< Budget::max_idle_age
   pressure,     ///< trim(), reclaim(), or a retry after a failed create
   cleared,      ///< clear() or the destruction of the cache
-  discarded,    ///< Lease::discard(), or `prepare`, `reset` or `record` threw
+  discarded,    ///< Lease::discard() or abandon(), a member of the factory threw, or its context was gone at the return
   invalidated,  ///< invalidate() or fork: forgotten without being destroyed
 };
 
@@ -34,7 +34,7 @@ inline constexpr std::size_t eviction_causes = 8;
 /// Always: created == destroyed + abandoned + live.
 struct Stats {
   std::uint64_t hits = 0;            ///< requests served by a handle that was there
-  std::uint64_t misses = 0;          ///< requests that found none, including those of try_acquire
+  std::uint64_t misses = 0;          ///< requests that found none, including those of try_acquire; not while capturing
   std::uint64_t builds = 0;          ///< successful creates ("created")
   std::uint64_t build_failures = 0;  ///< creates that threw
   std::uint64_t rebuilds = 0;  ///< builds of a key that was held before, as far back as the bounded history reaches

@@ -88,8 +88,7 @@ Word CacheCore::bits_when_free() const noexcept {
 }
 
 void CacheCore::note_change_of_leased(const Slot& slot) noexcept {
-  const Word word = slot.word();
-  if (plain(word) && leases(word) > 0) plain_from_ = epoch_.load(std::memory_order_relaxed) + pause_of_plain_returns;
+  if (may_be_undone(slot.word())) plain_from_ = epoch_.load(std::memory_order_relaxed) + pause_of_plain_returns;
 }
 
 void CacheCore::enter_budget(Slot& slot) noexcept {

@@ -60,6 +60,7 @@ Slot* CacheCore::claim_best(KeyRecord& record, const Request& request) noexcept 
     if (!best->claim_locked(shared_)) continue;
     best->hits.fetch_add(1, std::memory_order_relaxed);
     if (request.stream.capturing || !may_unlock()) {
+      best->clear_plain();
       best->set_unlocked(false);
       if (best->in_budget) leave_budget(*best);
     } else if (best->in_budget || fits_in_budget(*best)) {
@@ -234,7 +235,6 @@ Slot& CacheCore::start_build(Request request) {
     standings_.resize(index + 1);
     Slot& added = add_slot();
     added.index = static_cast<std::uint32_t>(index);
-    added.next = vacant_;
     vacant_ = &added;
     slots_.push_back(&added);
   }
@@ -419,7 +419,7 @@ void CacheCore::return_slow(Slot& slot, std::size_t bytes, Return how) noexcept 
     const MutexLock lock(mutex_);
     advance_epoch();
     expire(retired);
-    slot.return_locked();
+    slot.clear_plain();
     if (how != Return::keep) condemn(slot, EvictionCause::discarded, how == Return::forget, retired);
     if (bytes != slot.bytes.load(std::memory_order_relaxed)) set_bytes(slot, bytes);
     if (!slot.drop_if_not_last()) {

@@ -5,7 +5,7 @@
 // A library tells the size of a plan's work area only. The rest (tables, kernels) can be seen in the device's free memory,
 // but not plan by plan: the device hands memory out in chunks of 2 MiB that many small plans share, so one plan seems to
 // take 2 MiB and the next 40 nothing. So plans are put into classes, and a plan counts for the smoothed growth of its
-// class:
+// class, and a margin:
 //
 //   class      octave of the number of elements, and whether the work area is larger than 1.5 arrays: such plans (lengths
 //              with large prime factors) keep tables of about the size of their work area, the others next to nothing
@@ -16,7 +16,7 @@
 //   at most    4 MiB + 2 work areas + 4 arrays go into the smoothing for one plan, so that somebody else's allocation at
 //              that instant soon wears off
 //
-// The smoothed values of a class add up to its growth, but for 32 times the error of the first guess. Growth counts
+// Without the margin, the smoothed values of a class add up to its growth, but for 32 times the error of the first guess. Growth counts
 // only while there are more plans than ever before: later ones may fill the holes that destroyed plans left. Growth
 // while several threads make plans is shared out between those plans.
 //

@@ -94,17 +94,21 @@ TEST_F(ContextTest, TheCallersContextIsRestoredWhenACallThrows) {
   driver.set_current(b);
   (void)cache.acquire({a, 8});
   for (const char* member : {"create_object", "prepare", "reset", "bytes", "destroy"}) {
-    driver.set_hook([member](const std::string& called) {
-      if (called == member) throw std::runtime_error(called);
+    bool threw = false;
+    driver.set_hook([member, &threw](const std::string& called) {
+      if (called != member) return;
+      threw = true;
+      throw std::runtime_error(called);
     });
     try {
       (void)cache.acquire({a, 9});
     } catch (const std::runtime_error&) {
     }
     cache.clear();
+    driver.set_hook({});
+    EXPECT_TRUE(threw) << member;
     EXPECT_EQ(driver.stack(), std::vector<Context>{b}) << member;
   }
-  driver.set_hook({});
   EXPECT_EQ(cache.stats().live, 0U);
 }
 

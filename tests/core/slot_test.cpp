@@ -34,7 +34,7 @@ class SlotTest : public testing::Test {
           continue;
         }
         const std::lock_guard<std::mutex> lock(mutex);
-        slot.return_locked();
+        slot.clear_plain();
         if (retiring(slot.word())) {
           slot.drop_last();
           slot.vacate();

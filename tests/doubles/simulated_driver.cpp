@@ -630,13 +630,6 @@ void SimulatedDriver::destroy_object(ObjectId id) {
   state_->let_library_switch();
 }
 
-bool SimulatedDriver::exists(ObjectId id) {
-  const std::lock_guard lock(state_->mutex);
-  if (id == 0 || id > state_->objects.size()) return false;
-  const Object& object = state_->objects[id - 1];
-  return !object.destroyed && state_->contexts.count(object.context) > 0;
-}
-
 void SimulatedDriver::call(const std::string& member) { call_hook(*state_, member); }
 
 void SimulatedDriver::make_library_switch_to(const gpu::Context& context) {

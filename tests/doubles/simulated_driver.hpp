@@ -90,16 +90,14 @@ class SimulatedDriver final : public gpu::Driver {
   void launch(ObjectId object, gpu::Stream stream, const void* work_area = nullptr);
   /// Wrong also while its work is pending, or a graph uses it.
   void destroy_object(ObjectId object);
-  /// Whether it was created and not destroyed, in a context that exists.
-  [[nodiscard]] bool exists(ObjectId object);
   /// Calls the hook, for what a library has no other call of this driver for.
   void call(const std::string& member);
   /// Makes every create_object and destroy_object leave that context current, as some libraries do; {} ends it.
   void make_library_switch_to(const gpu::Context& context);
 
   // --- Faults and findings -------------------------------------------------------------------------------------------
-  /// Called with the name of each Driver member (and create_object, destroy_object) before it does anything, with no lock
-  /// held; may throw gpu::DriverError where the member may throw.
+  /// Called before they do anything, with no lock held, with the name of each Driver member that may throw, of create_object
+  /// and destroy_object, and with what call() is given; what it throws, the member throws.
   void set_hook(std::function<void(const std::string& member)> hook);
   [[nodiscard]] std::vector<std::string> violations();
   void report(const std::string& violation);

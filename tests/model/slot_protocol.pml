@@ -50,7 +50,7 @@
 #endif
 #define NOBODY 255
 
-// --- The word: P (plain), generation, R (retiring), U (unlocked), leases --------------------------------------------------------
+// --- The word: P (plain), generation, R (retiring), U (unlocked), leases --------------------------------------------
 
 #define LEASES(w) ((w) & 7)
 #define UNLOCKED_BIT 8
@@ -947,7 +947,7 @@ release:
 
 return_slow:
   lock();
-  // return_locked(): leased P=1 -> leased P=0
+  // clear_plain(): leased P=1 -> leased P=0
   atomic { word[s] = word[s] & ~PLAIN_BIT; }
   if
   :: discarding -> discarding = 0; condemn(s);

@@ -150,7 +150,7 @@ class CacheCore {
   virtual void destroy(Slot& slot) = 0;  // when it throws and the slot still holds a handle, destroy was not reached
   [[nodiscard]] virtual bool holds_handle(const Slot& slot) const noexcept = 0;
   virtual void drain_deferred() noexcept = 0;
-  [[nodiscard]] virtual std::string describe(const void* key) const = 0;
+  [[nodiscard]] virtual std::string describe(const void* key) const = 0;  // or with the mutex, for an error's message
   [[nodiscard]] virtual const void* key_of(const KeyRecord& record) const noexcept = 0;
 
   Mutex checked_out_mutex_;  // guards FactoryCore's table; here so that fork() finds it. Never held with another lock.

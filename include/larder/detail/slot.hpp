@@ -20,17 +20,20 @@
 // Transitions, by whom:
 //
 //   any thread, no lock    idle U=1   -> leased U=1      claim()            compare-exchange, generation must match
-//                          leased U=1 -> leased U=1      claim() (shared)   n+1
+//                          leased U=1 -> leased U=1      claim_shared()     n+1
 //                          leased     -> leased          try_return()       n-1, other leases remain
 //                          leased U=1 -> idle U=1        try_return()       last lease
 //                                                        or try_plain_return()  with P=1
 //   with the cache mutex   idle       -> leased          claim_locked()     U as the budget allows
+//                          leased     -> leased          claim_locked()     shared: n+1
+//                          idle U=1   -> idle U=0        set_unlocked()     keeps its place, but every claim takes the mutex
 //                          leased U=0 -> idle            keep()             last lease
 //                          leased U=0 <-> leased U=1     set_unlocked()     gives the handle a place in the budget, or takes it
-//                          leased P=1 -> leased P=0      return_locked()    by the one lease's owner, who returns it
+//                          leased P=1 -> leased P=0      clear_plain()      by the one lease's owner
 //                          idle       -> owned           retire_idle()      the caller destroys the handle
 //                                                        or retire()
 //                          leased     -> retiring        retire()           U cleared: the last return takes the mutex
+//                          n > 1      -> n-1             drop_if_not_last() leased or retiring
 //                          retiring   -> owned           drop_last()        the caller destroys the handle
 //                          owned      -> leased          publish()          the handle was built
 //                          owned      -> owned           vacate()           generation+1: every remembered claim now fails
@@ -71,6 +74,9 @@ inline constexpr Word generation_mask = ~(generation_one - 1);
 [[nodiscard]] constexpr bool retiring(Word word) noexcept { return (word & retiring_bit) != 0; }
 [[nodiscard]] constexpr bool unlocked(Word word) noexcept { return (word & unlocked_bit) != 0; }
 [[nodiscard]] constexpr bool plain(Word word) noexcept { return (word & plain_bit) != 0; }
+
+/// Whether a return under way may undo a change of this word.
+[[nodiscard]] constexpr bool may_be_undone(Word word) noexcept { return plain(word) && leases(word) > 0; }
 
 class alignas(64) Slot {
  public:
@@ -160,8 +166,9 @@ class alignas(64) Slot {
     return leases(word) == 0;
   }
 
-  /// The caller returns its lease under the mutex: of a handle with P=1 it is the only one, so no return is to be interrupted.
-  void return_locked() noexcept {
+  /// By the owner of a lease, who does not return it now: of a handle with P=1 it is the only one, so no return is to be
+  /// interrupted.
+  void clear_plain() noexcept {
     if (plain(word_.load(std::memory_order_relaxed))) word_.fetch_and(~plain_bit, std::memory_order_relaxed);
   }
 
@@ -204,9 +211,9 @@ class alignas(64) Slot {
  private:
   /// Changes the word from what it was seen to be; false, with what it is instead, when it has become something else.
   [[nodiscard]] bool change(Word& word, Word wanted) noexcept {
-    const bool may_be_undone = plain(word) && leases(word) > 0;
+    const bool undone = may_be_undone(word);
     if (!word_.compare_exchange_weak(word, wanted, std::memory_order_acq_rel, std::memory_order_relaxed)) return false;
-    if (!may_be_undone) return true;
+    if (!undone) return true;
     interrupt_returns();
     word = word_.load(std::memory_order_acquire);
     return word == wanted;

@@ -212,8 +212,8 @@ class PlanFactory : public gpu::StreamOrdered<PlanKey> {
 
   /// Device memory that the plan holds without its work area: smoothed over similar plans, at least 48 KiB. It is the fall
   /// of the device's free memory around the creation, but the device hands memory out in chunks of 2 MiB that many small
-  /// plans share, so no single plan can be measured; the sum over 100 plans is within some 15 % of what they take, and
-  /// more rather than less.
+  /// plans share, so no single plan can be measured; the sum over 100 plans is a tenth more than what they take, give
+  /// or take some 15 %.
   /// Wrong while other programs allocate on the device, and no more than a few MiB for long.
   [[nodiscard]] std::size_t bytes(const PlanKey&, const Plan& plan) const noexcept { return plan.bytes_; }
   [[nodiscard]] std::string describe(const PlanKey& key) const { return key.describe(); }
