@@ -89,6 +89,7 @@ void CacheCore::clear() noexcept {
   Retired retired;
   {
     const MutexLock lock(mutex_);
+    advance_epoch();
     for (Slot* const slot : slots_) {
       if (slot->record != nullptr) condemn(*slot, EvictionCause::cleared, false, retired);
     }
@@ -101,6 +102,7 @@ void CacheCore::invalidate_if(bool (*gone)(const KeyRecord&, const void* context
   Retired retired;
   {
     const MutexLock lock(mutex_);
+    advance_epoch();
     for (Slot* const slot : slots_) {
       if (slot->record != nullptr && gone(*slot->record, context)) {
         condemn(*slot, EvictionCause::invalidated, true, retired);

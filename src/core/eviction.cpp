@@ -30,6 +30,11 @@ void CacheCore::advance_epoch() noexcept {
                std::memory_order_relaxed);
   last_tick_ = tick;
   last_thread_ = &thread_memory;
+  if (pause_had_returns_ && epoch_.load(std::memory_order_relaxed) >= plain_from_) {
+    // Their next requests or returns give them P.
+    pause_had_returns_ = false;
+    lock_returns_without(plain_bit);
+  }
 }
 
 void CacheCore::note_uses(KeyUse& use, std::uint64_t count, std::uint64_t time) noexcept {
@@ -82,9 +87,12 @@ bool CacheCore::may_unlock() const noexcept {
   return waiting_for_return_ == 0 && limits_.idle_age == Budget::unlimited_age && !closed_;
 }
 
-Word CacheCore::bits_when_free() const noexcept {
+Word CacheCore::bits_when_free() noexcept {
   if (!may_unlock()) return 0;
-  return plain_returns_ && epoch_.load(std::memory_order_relaxed) >= plain_from_ ? free_bits : unlocked_bit;
+  if (!plain_returns_) return unlocked_bit;
+  if (epoch_.load(std::memory_order_relaxed) >= plain_from_) return free_bits;
+  pause_had_returns_ = true;
+  return unlocked_bit;
 }
 
 void CacheCore::note_change_of_leased(const Slot& slot) noexcept {
@@ -121,11 +129,13 @@ void CacheCore::set_bytes(Slot& slot, std::size_t bytes) noexcept {
   totals_.peak_live_bytes = std::max(totals_.peak_live_bytes, live_bytes_);
 }
 
-void CacheCore::lock_every_return() noexcept {
+void CacheCore::lock_every_return() noexcept { lock_returns_without(0); }
+
+void CacheCore::lock_returns_without(Word bits) noexcept {
   for (Slot* const slot : slots_) {
-    if (slot->stage != Slot::Stage::live || !slot->in_budget) continue;
+    if (slot->stage != Slot::Stage::live || !slot->in_budget || (slot->word() & bits) != 0) continue;
     note_change_of_leased(*slot);
-    slot->set_unlocked(false);
+    slot->set_free_bits(0);
     // Idle handles stay in the budget; a leased one without U has no place in it.
     if (!is_idle(*slot)) leave_budget(*slot);
   }
@@ -166,7 +176,7 @@ void CacheCore::shed(EvictionCause cause, KeyRecord* only, Retired& retired) noe
   // A place that a leased handle holds for its return costs nothing to take: it will have to ask when it comes back.
   const auto take_place = [this](Slot& slot) LARDER_REQUIRES(mutex_) {
     note_change_of_leased(slot);
-    if (!slot.set_unlocked(false, true)) return false;
+    if (!slot.set_free_bits(0, true)) return false;
     leave_budget(slot);
     return true;
   };

@@ -61,10 +61,10 @@ Slot* CacheCore::claim_best(KeyRecord& record, const Request& request) noexcept 
     best->hits.fetch_add(1, std::memory_order_relaxed);
     if (request.stream.capturing || !may_unlock()) {
       best->clear_plain();
-      best->set_unlocked(false);
+      best->set_free_bits(0);
       if (best->in_budget) leave_budget(*best);
     } else if (best->in_budget || fits_in_budget(*best)) {
-      if (best->set_unlocked(true) && !best->in_budget) enter_budget(*best);
+      if (best->set_free_bits(bits_when_free()) && !best->in_budget) enter_budget(*best);
     }
     return best;
   }
@@ -424,7 +424,7 @@ void CacheCore::return_slow(Slot& slot, std::size_t bytes, Return how) noexcept 
     if (bytes != slot.bytes.load(std::memory_order_relaxed)) set_bytes(slot, bytes);
     if (!slot.drop_if_not_last()) {
       // Without its place in the budget the handle can be neither claimed nor returned but under the mutex.
-      slot.set_unlocked(false);
+      slot.set_free_bits(0);
       if (slot.in_budget) leave_budget(slot);
       if (!slot.drop_if_not_last()) {
         if (retiring(slot.word())) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <ostream>
 #include <sstream>
 #include <string>
@@ -108,6 +109,15 @@ Side normalise(const Layout& layout, const Numbers& lengths, const Numbers& pack
   return side;
 }
 
+/// Whether the side has the strides and the distance that normalise() gives an empty Layout.
+bool is_packed(const Side& side, const Numbers& packed, std::int64_t batch) {
+  std::int64_t stride = 1;
+  for (std::size_t i = packed.size(); i-- > 0;) {
+    if (side.strides[i] != stride || __builtin_mul_overflow(stride, packed[i], &stride)) return false;
+  }
+  return side.distance == (batch > 1 ? stride : 0);
+}
+
 Numbers halved(Numbers lengths) {
   lengths.back() = lengths.back() / 2 + 1;
   return lengths;
@@ -147,16 +157,18 @@ void require_one_array(Kind kind, const Side& input, const Side& output) {
 }  // namespace
 
 PlanSpec::PlanSpec(const PlanParameters& parameters)
-    : fields_{.rank = parameters.lengths.size(),
-              .kind = parameters.kind,
+    : fields_{.kind = parameters.kind,
               .direction = parameters.kind == Kind::c2c ? parameters.direction : Direction::forward,
               .precision = parameters.precision,
               .placement = parameters.placement,
+              .rank = static_cast<std::uint16_t>(parameters.lengths.size()),
               .batch = parameters.batch,
               .scale = parameters.scale,
               .context = parameters.context},
       real_kinds_(parameters.real_kinds) {
-  if (fields_.rank == 0) reject("lengths is empty: a transform has at least one dimension");
+  if (parameters.lengths.empty()) reject("lengths is empty: a transform has at least one dimension");
+  if (parameters.lengths.size() > std::numeric_limits<std::uint16_t>::max())
+    reject("lengths has " + std::to_string(parameters.lengths.size()) + " dimensions, at most 65535 make sense");
   for (std::size_t i = 0; i < fields_.rank; ++i)
     require_positive(parameters.lengths[i], [i] { return indexed("lengths", i); });
   require_positive(fields_.batch, [] { return std::string("batch"); });
@@ -176,15 +188,18 @@ PlanSpec::PlanSpec(const PlanParameters& parameters)
     if (fields_.placement == Placement::in_place && real_side) array.back() = times(2, array.back() / 2 + 1);
     return array;
   };
-  const Side input = normalise(parameters.input, input_lengths, packed(input_lengths, fields_.kind == Kind::r2c),
-                               fields_.batch, "input");
-  const Side output = normalise(parameters.output, output_lengths, packed(output_lengths, fields_.kind == Kind::c2r),
-                                fields_.batch, "output");
+  const Numbers packed_input = packed(input_lengths, fields_.kind == Kind::r2c);
+  const Numbers packed_output = packed(output_lengths, fields_.kind == Kind::c2r);
+  const Side input = normalise(parameters.input, input_lengths, packed_input, fields_.batch, "input");
+  const Side output = normalise(parameters.output, output_lengths, packed_output, fields_.batch, "output");
   if (fields_.placement == Placement::in_place) require_one_array(fields_.kind, input, output);
 
   fields_.input_distance = input.distance;
   fields_.output_distance = output.distance;
   set_numbers(parameters.lengths, input.strides, output.strides);
+  fields_.half_is_all = fields_.rank <= inline_rank && fields_.kind != Kind::r2r &&
+                        is_packed(input, packed_input, fields_.batch) &&
+                        is_packed(output, packed_output, fields_.batch);
   // Both sides must be addressable in bytes as well.
   (void)times(input_extent(), 2 * bytes_per_real(fields_.precision));
   (void)times(output_extent(), 2 * bytes_per_real(fields_.precision));
@@ -203,8 +218,10 @@ void PlanSpec::set_numbers(const Numbers& lengths, const Numbers& input_strides,
   std::copy(output_strides.begin(), output_strides.end(), numbers + 2 * fields_.rank);
 }
 
-bool PlanSpec::same_more(const PlanSpec& other) const noexcept {
-  return more_ == other.more_ && real_kinds_ == other.real_kinds_;
+bool PlanSpec::same_rest(const PlanSpec& other) const noexcept {
+  return fields_.numbers == other.fields_.numbers && fields_.input_distance == other.fields_.input_distance &&
+         fields_.output_distance == other.fields_.output_distance && more_ == other.more_ &&
+         real_kinds_ == other.real_kinds_;
 }
 
 std::uint64_t PlanSpec::compute_hash() const noexcept {

@@ -101,7 +101,7 @@ class WorkArea {
   Stream stream;
   std::uint64_t stream_id = 0;
   bool captured = false;
-  std::atomic<bool> lost{false};  // its memory went with its context
+  std::atomic<bool> lost{false};  // its memory went with its context, or was freed
 
  private:
   std::atomic<Word> word_{given_up_bit};
@@ -204,10 +204,14 @@ class WorkAreas::State {
 
   void invalidate(const Context& context) noexcept {
     const detail::MutexLock lock(mutex_);
+    const auto is_gone = [&](const WorkArea& area) { return area.context == context; };
+    for (WorkArea& area : areas_) {
+      // Also those that were replaced and are still in use. Vacant ones are lost already.
+      if (!is_gone(area) || area.lost.exchange(true, std::memory_order_relaxed)) continue;
+      held_.fetch_sub(area.bytes, std::memory_order_relaxed);
+    }
     const auto forget = [&](WorkArea* area) LARDER_REQUIRES(mutex_) {
-      if (!(area->context == context)) return false;
-      area->lost.store(true, std::memory_order_relaxed);
-      held_.fetch_sub(area->bytes, std::memory_order_relaxed);
+      if (!is_gone(*area)) return false;
       if (area->give_up()) vacate(*area);
       return true;
     };
@@ -233,7 +237,7 @@ class WorkAreas::State {
     return *vacant_.back();
   }
   void vacate(WorkArea& area) noexcept LARDER_REQUIRES(mutex_) {
-    if (!area.lost.load(std::memory_order_relaxed)) held_.fetch_sub(area.bytes, std::memory_order_relaxed);
+    if (!area.lost.exchange(true, std::memory_order_relaxed)) held_.fetch_sub(area.bytes, std::memory_order_relaxed);
     vacant_.push_back(&area);
   }
 

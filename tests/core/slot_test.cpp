@@ -72,7 +72,7 @@ class SlotTest : public testing::Test {
 
 TEST_F(SlotTest, APlaceTakenFromALeasedHandleStaysTaken) {
   run([&] {
-    if (!slot.set_unlocked(false, true)) return false;
+    if (!slot.set_free_bits(0, true)) return false;
     expect_it_stays(generation(slot.word()) | lease_one);
     return true;
   });

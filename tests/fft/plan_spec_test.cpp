@@ -230,6 +230,7 @@ struct Refusal {
 TEST(PlanSpecCases, C65_WhatMakesNoSenseIsRefusedWithFieldAndValue) {
   const std::vector<Refusal> refusals{
       {{.lengths = {}}, "lengths is empty"},
+      {{.lengths = std::vector<std::int64_t>(65536, 1)}, "lengths has 65536 dimensions"},
       {{.lengths = {0}}, "lengths[0] is 0"},
       {{.lengths = {8, -4}}, "lengths[1] is -4"},
       {{.lengths = {8}, .batch = 0}, "batch is 0"},

@@ -197,6 +197,25 @@ TEST_F(WorkAreasTest, ALostContextTakesItsAreasWithIt) {
   EXPECT_EQ(areas->bytes(), 0U);
 }
 
+TEST_F(WorkAreasTest, ALostContextTakesReplacedAreasThatAreInUseWithIt) {
+  const gpu::Context other = driver.create_context(1);
+  WorkAreaRef small;
+  WorkAreaRef large;
+  {
+    const gpu::CurrentContext in_other(driver, other);
+    const gpu::Stream there = driver.create_stream();
+    small = areas->enter(other, there, driver.stream_state(there), 1024);
+    large = areas->enter(other, there, driver.stream_state(there), 4096);
+  }
+  EXPECT_EQ(areas->bytes(), 1024U + 4096U);
+  driver.lose_context(other);
+  areas->invalidate(other);
+  EXPECT_EQ(areas->bytes(), 0U);
+  areas->leave(large);
+  areas->leave(small);
+  EXPECT_EQ(areas->bytes(), 0U);
+}
+
 TEST_F(WorkAreasTest, ALostContextIsNoticedWithoutBeingToldOf) {
   const gpu::Context other = driver.create_context(1);
   {

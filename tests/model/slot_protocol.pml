@@ -284,7 +284,7 @@ inline interrupt_returns() {
 #endif
 }
 
-// set_unlocked(false): leased U=1 -> leased U=0, idle likewise. A word that has it already is only loaded.
+// set_free_bits(0): leased U=1 -> leased U=0, idle likewise. A word that has it already is only loaded.
 inline clear_unlocked(s) {
   if
   :: !RETIRING(word[s]) && UNLOCKED(word[s]) ->
@@ -356,7 +356,7 @@ inline condemn(s) {
 }
 
 // cheapest_idle(): any handle that is in the budget and seen idle may be the victim. With `take_places`, shed(): stops at
-// a leased one whose place it can take, leased U=1 -> leased U=0 by set_unlocked(false, only_leased).
+// a leased one whose place it can take, leased U=1 -> leased U=0 by set_free_bits(0, only_leased).
 inline cheapest_idle(take_places) {
   victim = NOBODY;
   i = 0;
@@ -701,13 +701,15 @@ look_again:
        :: MAY_UNLOCK && (in_budget[s] || FITS_IN_BUDGET(s)) ->
           if
           :: !RETIRING(word[s]) ->
+             choose_bits();
              if
-             :: !UNLOCKED(word[s]) ->
-                word[s] = word[s] | UNLOCKED_BIT;
+             :: (word[s] | bits) != word[s] ->
+                word[s] = word[s] | bits;
                 ACQUIRE(know_word[s]);
                 RELEASE(know_word[s]);
              :: else
              fi;
+             bits = 0;
              if
              :: !in_budget[s] -> enter_budget(s);
              :: else

@@ -190,13 +190,14 @@ class CacheCore {
 
   // Budget
   [[nodiscard]] bool may_unlock() const noexcept LARDER_REQUIRES(mutex_);
-  [[nodiscard]] Word bits_when_free() const noexcept LARDER_REQUIRES(mutex_);
+  [[nodiscard]] Word bits_when_free() noexcept LARDER_REQUIRES(mutex_);
   void note_change_of_leased(const Slot& slot) noexcept LARDER_REQUIRES(mutex_);
   void enter_budget(Slot& slot) noexcept LARDER_REQUIRES(mutex_);
   void leave_budget(Slot& slot) noexcept LARDER_REQUIRES(mutex_);
   [[nodiscard]] bool fits_in_budget(const Slot& slot) const noexcept LARDER_REQUIRES(mutex_);
   void set_bytes(Slot& slot, std::size_t bytes) noexcept LARDER_REQUIRES(mutex_);
   void lock_every_return() noexcept LARDER_REQUIRES(mutex_);
+  void lock_returns_without(Word bits) noexcept LARDER_REQUIRES(mutex_);
   Word keep(Slot& slot, Retired& retired) noexcept LARDER_REQUIRES(mutex_);
   void enforce_per_key(KeyRecord& record, Retired& retired) noexcept LARDER_REQUIRES(mutex_);
   void enforce_totals(Retired& retired) noexcept LARDER_REQUIRES(mutex_);
@@ -258,7 +259,8 @@ class CacheCore {
   std::size_t pins_ LARDER_GUARDED_BY(mutex_) = 0;
   std::chrono::nanoseconds oldest_idle_ LARDER_GUARDED_BY(mutex_){0};  // no handle has been idle since before this
   double inflation_ LARDER_GUARDED_BY(mutex_) = 0;
-  std::uint64_t plain_from_ LARDER_GUARDED_BY(mutex_) = 0;  // epoch from which on P is given
+  std::uint64_t plain_from_ LARDER_GUARDED_BY(mutex_) = 0;    // epoch from which on P is given
+  bool pause_had_returns_ LARDER_GUARDED_BY(mutex_) = false;  // handles were kept without P before that
   bool closed_ LARDER_GUARDED_BY(mutex_) = false;
   bool doomed_ LARDER_GUARDED_BY(mutex_) = false;  // one thread is deleting the core
   std::uint64_t last_tick_ LARDER_GUARDED_BY(mutex_) = 0;

@@ -26,9 +26,9 @@
 //                                                        or try_plain_return()  with P=1
 //   with the cache mutex   idle       -> leased          claim_locked()     U as the budget allows
 //                          leased     -> leased          claim_locked()     shared: n+1
-//                          idle U=1   -> idle U=0        set_unlocked()     keeps its place, but every claim takes the mutex
+//                          idle U=1   -> idle U=0        set_free_bits()    keeps its place, but every claim takes the mutex
 //                          leased U=0 -> idle            keep()             last lease
-//                          leased U=0 <-> leased U=1     set_unlocked()     gives the handle a place in the budget, or takes it
+//                          leased U=0 <-> leased U=1     set_free_bits()    gives the handle a place in the budget, or takes it
 //                          leased P=1 -> leased P=0      clear_plain()      by the one lease's owner
 //                          idle       -> owned           retire_idle()      the caller destroys the handle
 //                                                        or retire()
@@ -139,11 +139,12 @@ class alignas(64) Slot {
     return false;
   }
 
-  /// Sets U, or clears U and P; false when the slot is retiring or, for clearing with `only_leased`, not leased.
-  bool set_unlocked(bool on, bool only_leased = false) noexcept {
+  /// Sets those of U and P that are in `bits`, or clears both if there are none; false when the slot is retiring or, with
+  /// `only_leased`, not leased. P is set by the owner of a lease.
+  bool set_free_bits(Word bits, bool only_leased = false) noexcept {
     Word word = word_.load(std::memory_order_relaxed);
     while (!retiring(word) && !(only_leased && leases(word) == 0)) {
-      const Word wanted = on ? (word | unlocked_bit) : (word & ~free_bits);
+      const Word wanted = bits != 0 ? (word | bits) : (word & ~free_bits);
       if (wanted == word || change(word, wanted)) return true;
     }
     return false;

@@ -112,49 +112,49 @@ class PlanSpec {
   [[nodiscard]] std::string describe() const;
 
   friend bool operator==(const PlanSpec& a, const PlanSpec& b) noexcept {
-    return same_bytes(a.fields_, b.fields_) && (!a.has_more() || a.same_more(b));
+    return same_first_half(a.fields_, b.fields_) && (a.fields_.half_is_all || a.same_rest(b));
   }
 
  private:
   static constexpr std::size_t inline_rank = 3;
+  static constexpr std::size_t half = 64;  // bytes; a cache line
 
-  /// What nearly every spec consists of. Equal specs have equal bytes: there is no padding, what is unused is 0, and a
-  /// scale, neither 0 nor NaN, has one representation.
+  /// Equal specs have equal bytes up to `hash`: there is no padding, what is unused is 0, and a scale, neither 0 nor NaN, has
+  /// one representation. Where both sides are packed, strides and distances follow from the first half.
   struct alignas(16) Fields {
-    std::uint64_t hash = 0;
-    std::uint64_t rank = 0;
     Kind kind = Kind::c2c;
     Direction direction = Direction::forward;
     Precision precision = Precision::float64;
     Placement placement = Placement::out_of_place;
-    std::uint32_t unused = 0;
+    bool half_is_all = false;
+    std::uint8_t unused = 0;
+    std::uint16_t rank = 0;
     std::int64_t batch = 1;
-    std::int64_t input_distance = 0;
-    std::int64_t output_distance = 0;
     double scale = 1;
     gpu::Context context;
     std::array<std::int64_t, 3 * inline_rank> numbers{};  // lengths, input strides, output strides
+    std::int64_t input_distance = 0;
+    std::int64_t output_distance = 0;
+    std::uint64_t hash = 0;
   };
-  static_assert(sizeof(Fields) == (9 + 3 * inline_rank) * sizeof(std::uint64_t));
+  static_assert(offsetof(Fields, numbers) + inline_rank * sizeof(std::int64_t) == half &&
+                offsetof(Fields, hash) == 2 * half);
   using Block [[gnu::vector_size(16)]] = std::uint64_t;
-  static_assert(sizeof(Fields) % sizeof(Block) == 0);
 
   // Part of every hit: without a branch, a loop or a call.
-  [[nodiscard]] static bool same_bytes(const Fields& a, const Fields& b) noexcept {
+  [[nodiscard]] static bool same_first_half(const Fields& a, const Fields& b) noexcept {
     return [&]<std::size_t... i>(std::index_sequence<i...>) {
       const Block different = ((block(a, i) ^ block(b, i)) | ...);
       return (different[0] | different[1]) == 0;
     }
-    (std::make_index_sequence<sizeof(Fields) / sizeof(Block)>());
+    (std::make_index_sequence<half / sizeof(Block)>());
   }
   [[nodiscard]] static Block block(const Fields& fields, std::size_t i) noexcept {
     Block value;
     std::memcpy(&value, reinterpret_cast<const unsigned char*>(&fields) + i * sizeof(value), sizeof(value));
     return value;
   }
-
-  [[nodiscard]] bool has_more() const noexcept { return rank() > inline_rank || kind() == Kind::r2r; }
-  [[nodiscard]] bool same_more(const PlanSpec& other) const noexcept;
+  [[nodiscard]] bool same_rest(const PlanSpec& other) const noexcept;
 
   [[nodiscard]] const std::int64_t* numbers() const noexcept {
     return rank() <= inline_rank ? fields_.numbers.data() : more_.data();
