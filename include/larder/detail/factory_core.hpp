@@ -189,7 +189,8 @@ class FactoryCore final : public CacheCore {
     const std::uint64_t cache = id();
     const std::uint64_t hash = remembered_hash(slot);
     Word after = 0;
-    if (bytes == slot.bytes.load(std::memory_order_relaxed) && try_return(slot, after)) {
+    const bool same_bytes = !measures_at_return || bytes == slot.bytes.load(std::memory_order_relaxed);
+    if (same_bytes && try_return(slot, after)) {
       remember({cache, hash, &slot, after});
       return;
     }

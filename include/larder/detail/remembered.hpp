@@ -20,6 +20,7 @@ struct Remembered {
   Slot* slot = nullptr;
   Word word = 0;  // the slot's word when it was returned
 
+  friend bool operator==(const Remembered&, const Remembered&) = default;
   [[nodiscard]] bool is_of(std::uint64_t its_cache, std::uint64_t its_hash) const noexcept {
     return hash == its_hash && cache == its_cache;
   }
@@ -34,6 +35,7 @@ struct ThreadMemory {
   static constexpr std::size_t tick_counters = 16;
 
   std::array<Set, std::size_t{1} << set_bits> sets;
+  const Remembered* last_found = nullptr;  // in sets
   // Returns by this thread, to each cache: they are ordered without a clock or a shared counter. Caches whose ids agree
   // modulo 16 share one, and then seem to each other to be used more often.
   std::array<std::uint64_t, tick_counters> ticks{};
@@ -55,13 +57,15 @@ inline constinit thread_local ThreadMemory thread_memory{};
 
 [[nodiscard]] inline const Remembered* find_remembered(std::uint64_t cache, std::uint64_t hash) noexcept {
   for (const Remembered& entry : remembered_set(cache, hash)) {
-    if (entry.is_of(cache, hash)) return &entry;
+    if (entry.is_of(cache, hash)) return thread_memory.last_found = &entry;
   }
   return nullptr;
 }
 
 /// Replaces what is remembered of that key, or else the entry of its set that was made first.
 inline void remember(const Remembered& returned) noexcept {
+  // What is leased and returned with nothing in between is there as it was.
+  if (thread_memory.last_found != nullptr && *thread_memory.last_found == returned) return;
   ThreadMemory::Set& set = remembered_set(returned.cache, returned.hash);
   for (Remembered& entry : set) {
     if (entry.is_of(returned.cache, returned.hash)) {
