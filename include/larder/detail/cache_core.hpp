@@ -197,7 +197,7 @@ class CacheCore {
   [[nodiscard]] bool fits_in_budget(const Slot& slot) const noexcept LARDER_REQUIRES(mutex_);
   void set_bytes(Slot& slot, std::size_t bytes) noexcept LARDER_REQUIRES(mutex_);
   void lock_every_return() noexcept LARDER_REQUIRES(mutex_);
-  void lock_returns_without(Word bits) noexcept LARDER_REQUIRES(mutex_);
+  void lock_returns_without(Word bits) noexcept LARDER_REQUIRES(mutex_);  // of slots that have none of these bits
   Word keep(Slot& slot, Retired& retired) noexcept LARDER_REQUIRES(mutex_);
   void enforce_per_key(KeyRecord& record, Retired& retired) noexcept LARDER_REQUIRES(mutex_);
   void enforce_totals(Retired& retired) noexcept LARDER_REQUIRES(mutex_);

@@ -29,7 +29,8 @@
 //                          idle U=1   -> idle U=0        set_free_bits()    keeps its place, but every claim takes the mutex
 //                          leased U=0 -> idle            keep()             last lease
 //                          leased U=0 <-> leased U=1     set_free_bits()    gives the handle a place in the budget, or takes it
-//                          leased P=1 -> leased P=0      clear_plain()      by the one lease's owner
+//                          leased P=0 <-> leased P=1     set_free_bits(),   by the one lease's owner
+//                                                        clear_plain()
 //                          idle       -> owned           retire_idle()      the caller destroys the handle
 //                                                        or retire()
 //                          leased     -> retiring        retire()           U cleared: the last return takes the mutex
