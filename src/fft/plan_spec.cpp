@@ -211,11 +211,11 @@ PlanSpec PlanSpec::c2c(std::initializer_list<std::int64_t> lengths, Direction di
 }
 
 void PlanSpec::set_numbers(const Numbers& lengths, const Numbers& input_strides, const Numbers& output_strides) {
-  if (fields_.rank > inline_rank) more_.resize(3 * fields_.rank);
-  std::int64_t* const numbers = fields_.rank <= inline_rank ? fields_.numbers.data() : more_.data();
+  if (rank() > inline_rank) more_.resize(3 * rank());
+  std::int64_t* const numbers = rank() <= inline_rank ? fields_.numbers.data() : more_.data();
   std::copy(lengths.begin(), lengths.end(), numbers);
-  std::copy(input_strides.begin(), input_strides.end(), numbers + fields_.rank);
-  std::copy(output_strides.begin(), output_strides.end(), numbers + 2 * fields_.rank);
+  std::copy(input_strides.begin(), input_strides.end(), numbers + rank());
+  std::copy(output_strides.begin(), output_strides.end(), numbers + 2 * rank());
 }
 
 bool PlanSpec::same_rest(const PlanSpec& other) const noexcept {
@@ -235,7 +235,7 @@ std::uint64_t PlanSpec::compute_hash() const noexcept {
         static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(fields_.context.native)), fields_.context.id}) {
     hash = mix(hash, value);
   }
-  for (std::size_t i = 0; i < 3 * fields_.rank; ++i) hash = mix(hash, static_cast<std::uint64_t>(numbers()[i]));
+  for (std::size_t i = 0; i < 3 * rank(); ++i) hash = mix(hash, static_cast<std::uint64_t>(numbers()[i]));
   for (const RealKind kind : real_kinds_) hash = mix(hash, static_cast<std::uint64_t>(kind));
   return hash;
 }
