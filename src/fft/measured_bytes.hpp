@@ -16,9 +16,9 @@
 //   at most    4 MiB + 2 work areas + 4 arrays go into the smoothing for one plan, so that somebody else's allocation at
 //              that instant soon wears off
 //
-// Without the margin, the smoothed values of a class add up to its growth, but for 32 times the error of the first guess. Growth counts
-// only while there are more plans than ever before: later ones may fill the holes that destroyed plans left. Growth
-// while several threads make plans is shared out between those plans.
+// Without the margin, the smoothed values of a class add up to its growth, but for 32 times the error of the first guess.
+// Growth counts only while there are more plans than ever before: later ones may fill the holes that destroyed plans left.
+// Growth while several threads make plans is shared out between those plans.
 //
 // The same calls with the same free memory give the same sizes. Safe from several threads at once.
 #pragma once

@@ -8,8 +8,9 @@
 // word before the change has either been stored, over the change and visibly, or will fail. The return itself
 // touches nothing once the word is stored, so it needs no memory that outlives the cache.
 //
-// Only on x86-64 with glibc 2.35 or later, which registers threads for rseq, and Linux 5.10 or later, which can interrupt them; not under the thread sanitizer, which cannot
-// follow it, nor under valgrind, which has no rseq. Elsewhere returns_can_be_plain() is false.
+// Only on x86-64 with glibc 2.35 or later, which registers threads for rseq, and Linux 5.10 or later, which can interrupt
+// them; not under the thread sanitizer, which cannot follow it, nor under valgrind, which has no rseq. Elsewhere
+// returns_can_be_plain() is false.
 #pragma once
 
 #include <atomic>
